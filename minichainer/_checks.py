@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy
 
+from minichainer._names import unknown_arguments
 from minichainer.backends import cuda
 from minichainer.backends._plain import plain
 from minichainer.errors import GradientShapeError, GradientTypeError
@@ -32,15 +33,17 @@ def native(array: Any) -> Any:
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder('='))
 
 
-def unexpected(kwargs: dict[str, Any]) -> str:
-    """The error message for keyword arguments that Variable does not have."""
-    text = f'Variable() got unexpected keyword arguments: {", ".join(sorted(kwargs))}.'
-    if 'volatile' in kwargs:
-        text += ' volatile is not supported since Chainer v2: use chainer.using_config("enable_backprop", False).'
-    return text
+#: The classes of errors for a wrong shape, and for a wrong type or dtype.
+Errors = tuple[type[GradientShapeError], type[GradientTypeError]]
 
 
-def check_gradient(grad: Any, data: Any, op: str) -> None:
+def unexpected(kwargs: dict[str, Any]) -> TypeError:
+    """The error for keyword arguments that Variable does not have."""
+    text = f'Variable() got unexpected keyword arguments: {", ".join(sorted(kwargs))}'
+    return unknown_arguments(text, kwargs, ('data', 'name', 'grad', 'requires_grad'))
+
+
+def check_gradient(grad: Any, data: Any, op: str, errors: Errors = (GradientShapeError, GradientTypeError)) -> None:
     """Raises unless ``grad`` can be the gradient of ``data``: the same kind of array, dtype and shape.
 
     Raises:
@@ -48,19 +51,18 @@ def check_gradient(grad: Any, data: Any, op: str) -> None:
         ValueError: shape.
     """
     where = f'\nGradient of: {op}' if op else ''
+    shape_error, type_error = errors
     if not isinstance(grad, array_types()):
         kinds = ', '.join(kind.__name__ for kind in array_types())
-        raise GradientTypeError(f'grad is not an array{where}\nExpect: one of {kinds}\nActual: {type(grad).__name__}')
+        raise type_error(f'grad is not an array{where}\nExpect: one of {kinds}\nActual: {type(grad).__name__}')
     if data is None:
         return
     if isinstance(grad, numpy.ndarray) is not isinstance(data, numpy.ndarray):
-        raise GradientTypeError(
-            f'grad and data are on different devices{where}\ngrad: {type(grad)} != data: {type(data)}'
-        )
+        raise type_error(f'grad and data are on different devices{where}\ngrad: {type(grad)} != data: {type(data)}')
     if grad.dtype != data.dtype:
-        raise GradientTypeError(f'grad and data differ in dtype{where}\ngrad: {grad.dtype} != data: {data.dtype}')
+        raise type_error(f'grad and data differ in dtype{where}\ngrad: {grad.dtype} != data: {data.dtype}')
     if grad.shape != data.shape:
-        raise GradientShapeError(f'grad and data differ in shape{where}\ngrad: {grad.shape} != data: {data.shape}')
+        raise shape_error(f'grad and data differ in shape{where}\ngrad: {grad.shape} != data: {data.shape}')
 
 
 def as_raw(gradient: Any) -> Any:

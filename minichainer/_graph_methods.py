@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from minichainer._grad_fn import GradFn, view_of_function
 from minichainer._hooks import RemovableHandle, hooks_of_edge
-from minichainer.backprop import LeafNode, Node, reachable
-from minichainer.variable_node import creator_of, cut
+from minichainer.backprop import LeafNode, Node
+from minichainer.variable_node import all_before, cut, rank_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -60,7 +60,7 @@ class GraphMethods:
     @property
     def rank(self) -> int:
         """The length of the longest path to it from a leaf."""
-        return 0 if self._node is None else self._node.level
+        return 0 if self._node is None else rank_of(self._node)
 
     @property
     def creator(self) -> Any:
@@ -76,7 +76,7 @@ class GraphMethods:
     def creator_node(self) -> Any:
         """The FunctionNode that made it; None for a leaf."""
         # `node` is held from now on, so that the function's `outputs` refers to it.
-        return None if self._node is None else creator_of(self.node.target)
+        return None if self._node is None else self.node.creator_node
 
     @creator_node.setter
     def creator_node(self, creator_node: Any) -> None:
@@ -106,7 +106,7 @@ class GraphMethods:
 
     def unchain_backward(self) -> None:
         """Removes all functions before it from the graph, for truncated backpropagation in time."""
-        for node in reachable([self.edge]):
+        for node in all_before([self.edge]):
             cut(node)
 
     def detach(self) -> Any:

@@ -30,6 +30,29 @@ class OfGradient(weakref.ref[Any]):
     __slots__ = ()
 
 
+class OfConstants(weakref.ref[Any]):
+    """The owner is the result of a function of constants, its ``creator``: no gradient flows, but it is known."""
+
+    __slots__ = ('creator',)
+
+    #: Whether there has been any.
+    exist = False
+    creator: Any
+
+    @classmethod
+    def made_by(cls, creator: Any, variable: Any) -> OfConstants:
+        """The reference to a result of ``creator``."""
+        owner = cls(variable)
+        owner.creator, cls.exist = creator, True
+        return owner
+
+
+def constants_creator(node: Any) -> Any:
+    """The function of constants whose result the owner of a leaf is; None for other nodes."""
+    owner = getattr(node, 'owner', None)
+    return owner.creator if owner.__class__ is OfConstants else None
+
+
 _RECORD = 'Compute it under force_backprop_mode() or enable_grad(), or give create_graph=True to the pass'
 _OF_GRADIENT = (
     'is, or depends on, a gradient that was computed without a graph (grad_var, or a result of grad), so no gradient '

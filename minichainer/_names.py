@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
+from minichainer.errors import RemovedArgumentError
+
 
 def namespace(
     package: str, modules: Iterable[str] = (), later: Mapping[str, str] | None = None
@@ -88,6 +90,32 @@ _ELSEWHERE = {
     'p': ('ratio', 'dropout'), 'rate': ('ratio',), 'dim': ('axis',), 'keepdim': ('keepdims',),
     'reduction': ('reduce',), 'ignore_index': ('ignore_label',),
 }  # fmt: skip
+
+
+#: Arguments that Chainer v1 had, and what to write instead.
+_REMOVED = {
+    'deterministic': "use chainer.using_config('cudnn_deterministic', True)",
+    'finetune': "give it to the call, under chainer.using_config('train', True)",
+    'test': "use chainer.using_config('train', False)",
+    'train': "use chainer.using_config('train', False)",
+    'use_cudnn': "use chainer.using_config('use_cudnn', 'never')",
+    'volatile': "use chainer.using_config('enable_backprop', False), or chainer.no_backprop_mode()",
+}
+
+
+def unknown_arguments(text: str, given: Iterable[str], names: Iterable[str]) -> TypeError:
+    """The error for arguments that a function does not have; also a ValueError if one of them was removed.
+
+    Args:
+        text: the beginning of the message.
+        given: the names of the arguments that are not known.
+        names: those that are.
+    """
+    given = list(given)
+    removed = [f'{name} is not supported since Chainer v2: {_REMOVED[name]}' for name in given if name in _REMOVED]
+    if removed:
+        return RemovedArgumentError(f'{text}: {"; ".join(removed)}')
+    return TypeError(text + argument_advice(given[0], names))
 
 
 def argument_advice(name: str, names: Iterable[str]) -> str:

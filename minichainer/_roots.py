@@ -13,14 +13,14 @@ from minichainer._leaf_owners import why_no_graph
 from minichainer.backends import cuda
 from minichainer.backprop import Node
 from minichainer.configuration import config
-from minichainer.errors import describe
+from minichainer.errors import NoUpstreamError, describe
 
 
 def initial_gradient(y: Any, loss_scale: Any) -> Any:
     """The upstream gradient of a scalar: 1, or the loss scale."""
     data = y._known('backward()')
     if data.size != 1:
-        raise RuntimeError(
+        raise NoUpstreamError(
             f'backward: a gradient is needed, because the variable is not a scalar ({describe(data)}); '
             'set y.grad to an array of that shape and dtype, or reduce y first, for example by functions.sum(y)'
         )

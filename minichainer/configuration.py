@@ -31,8 +31,9 @@ from minichainer.errors import UnknownNameWarning
 nondefault = 0
 
 _TAPE_DEFAULTS = {'enable_backprop': True, 'debug': False, 'detect_anomaly': False, 'use_native_kernels': True}
-#: The settings that are counted; each holder of settings notes what it has counted for each of them.
-_NONE_COUNTED = dict.fromkeys([*_TAPE_DEFAULTS, 'check_inplace'], 0)
+#: The settings that are counted: for all threads, and those of one thread, which notes what it has counted for each.
+_COUNTED_FOR_ALL = (*_TAPE_DEFAULTS, 'check_inplace')
+_NONE_COUNTED = dict.fromkeys([*_COUNTED_FOR_ALL, 'record_constants'], 0)
 _UNSET = object()
 
 
@@ -75,6 +76,8 @@ def take_counted(place: Any, key: Any) -> None:
 def _weight(name: str, value: Any) -> int:
     if name == 'check_inplace':
         return int(value == 'error')  # other values are asked for only when a modification was found
+    if name == 'record_constants':
+        return 1  # the short forms of calls read the global value only
     return int(bool(value) is not _TAPE_DEFAULTS[name])
 
 
@@ -138,6 +141,7 @@ class _Settings:
     in_recomputing: bool
     keep_graph_on_report: bool
     lazy_grad_sum: bool
+    record_constants: bool
     schedule_func: Any
     tied_parameters: str
     train: bool
@@ -160,7 +164,8 @@ class GlobalConfig(_Settings):
     Chainer does not have these: ``check_inplace`` (what follows if a saved array was modified before backward:
     'warn', 'error' or 'off'), ``constant_results`` (results without a graph require no gradient, as in torch),
     ``detect_anomaly`` (see ``autograd.detect_anomaly``), ``gradcheck_strictness`` (whether gradient checks are
-    'strict' or accept what Chainer's own accept, 'chainer'), ``tied_parameters`` (updates change a parameter that a
+    'strict' or accept what Chainer's own accept, 'chainer'), ``record_constants`` (functions of constants are nodes,
+    which results have as ``creator``, as in Chainer), ``tied_parameters`` (updates change a parameter that a
     model has several times 'once', or 'each' time, as in Chainer), ``use_native_kernels`` (compiled kernels on NumPy
     arrays, where they were built) and ``winograd`` ('exact', or 'fast': compiled convolutions with 3 x 3 filters and
     many channels use larger tiles, whose error is 6e-6 of the largest result in float32, not 4e-7; without compiled
@@ -182,6 +187,7 @@ class GlobalConfig(_Settings):
     in_recomputing: bool = False
     keep_graph_on_report: bool = False
     lazy_grad_sum: bool = False
+    record_constants: bool = False
     schedule_func: Any = None
     tied_parameters: str = 'once'
     train: bool = True
@@ -209,6 +215,7 @@ class GlobalConfig(_Settings):
         self.in_recomputing = False
         self.keep_graph_on_report = _flag('CHAINER_KEEP_GRAPH_ON_REPORT', False)
         self.lazy_grad_sum = False
+        self.record_constants = False
         self.schedule_func = None
         self.tied_parameters = 'once'
         self.train = True
@@ -231,7 +238,7 @@ class GlobalConfig(_Settings):
 
     def _counted(self, name: str) -> dict[str, int]:
         """What is counted for one setting."""
-        if name not in _NONE_COUNTED:
+        if name not in _COUNTED_FOR_ALL:
             return {}
         return {name: _weight(name, self.__dict__[name]) if name in self.__dict__ else 0}
 

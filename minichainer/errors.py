@@ -11,20 +11,36 @@ Chainer's exception types stay where users catch them::
     │   ├── NaNError                            debug mode met NaN; names the op and where it was applied
     │   ├── FreedGraphError                     backward through a graph whose saved arrays were freed
     │   ├── InplaceError                        a saved array was modified before backward
+    │   ├── NoUpstreamError                     backward from an array without a gradient (also TypeError)
     │   ├── GradientShapeError                  a gradient of another shape (also ValueError)
     │   └── GradientTypeError                   a gradient of another kind of array or dtype (also TypeError)
     ├── TypeError                               a wrong type of object, or CPU and GPU arrays in one call
     │   ├── NumbersError                        numbers as the inputs of a gradient check (also ValueError)
+    │   ├── RemovedArgumentError                an argument that only Chainer v1 took (also ValueError)
+    │   ├── IndexTypeError                      an index that is not one (also IndexError)
     │   └── ReturnedGradientError               a backward returns a gradient of a wrong type (also ValueError)
     └── ValueError                              a value out of range
-        └── LabelError                          a label that is not one of the classes (also IndexError)
+        ├── LabelError                          a label that is not one of the classes (also IndexError)
+        ├── PositionError                       a position that a list or tuple does not have (also IndexError)
+        ├── CountError                          a wrong number of values (also AssertionError)
+        └── UnlikeLinkError                     a link lacks what another one has (also KeyError, IndexError)
 
-A message says which op, what was expected, what was got, and what to do.
+A message says which op, what was expected, what was got, and what to do. Where an error has been of another type here
+than in Chainer, or torch, its class derives from both, so that neither ``except`` clause misses it: those are
+:class:`OfBothTypes`, and beside InvalidType those of :mod:`minichainer._misfits`.
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+
+class OfBothTypes(Exception):
+    """Base class of errors that are of two types: the one they have here, and that of Chainer or torch."""
+
+    def __str__(self) -> str:
+        # KeyError shows the repr of its argument, where line breaks are unreadable.
+        return str(self.args[0]) if self.args else ''
 
 
 class UninitializedParameterError(RuntimeError, AttributeError):
@@ -69,6 +85,34 @@ class GradientToleranceWarning(GradientCheckLeniencyWarning):
 
 class GradientDoubtWarning(GradientCheckLeniencyWarning):
     """A gradient check has passed what it could not decide: a kink, rounding errors, elements that are too small."""
+
+
+class RemovedArgumentError(OfBothTypes, TypeError, ValueError):
+    """An argument that only Chainer v1 took: ValueError in Chainer, where TypeError is said of others."""
+
+
+class NoUpstreamError(OfBothTypes, RuntimeError, TypeError):
+    """Backward begins at an array of several elements, and there is no gradient of it: TypeError in Chainer."""
+
+
+class IndexTypeError(OfBothTypes, TypeError, IndexError):
+    """An index of a type that cannot be one, such as a Variable: IndexError in Chainer and NumPy."""
+
+
+class PositionError(OfBothTypes, IndexError, ValueError):
+    """A list or a tuple does not have this position: ValueError in Chainer's Sequential."""
+
+
+class CountError(OfBothTypes, ValueError, AssertionError):
+    """A wrong number of values: AssertionError in Chainer."""
+
+
+class UnlikeLinkError(OfBothTypes, ValueError, KeyError, IndexError, AttributeError):
+    """A link lacks parameters of another one.
+
+    In Chainer KeyError if a Chain lacks a child, IndexError if a ChainList does, AttributeError if a parameter is
+    missing.
+    """
 
 
 class NumbersError(TypeError, ValueError):

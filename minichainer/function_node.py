@@ -9,6 +9,7 @@ from typing import Any
 
 from minichainer import _tangents, recorder
 from minichainer._checks import as_raw
+from minichainer._leaf_owners import OfConstants
 from minichainer._pass_table import Parts, Stored
 from minichainer._push import by_double_backward
 from minichainer._saved import Freed, has_arrays
@@ -18,10 +19,10 @@ from minichainer.backprop import Node, OutputNode
 from minichainer.configuration import config, count_nondefault, using_config
 from minichainer.differentiate import grad as grad
 from minichainer.errors import ReturnedGradientError
-from minichainer.function_hook import add_counted_hook, delete_counted_hook
+from minichainer.function_hook import FunctionHook, add_counted_hook, delete_counted_hook
 from minichainer.utils import type_check
 from minichainer.variable import Variable, variable_on
-from minichainer.variable_node import cut, view_of
+from minichainer.variable_node import cut, depth_of, view_of
 
 
 class FunctionNode(Node):
@@ -85,6 +86,8 @@ class FunctionNode(Node):
     _local_hooks: Any = None
     #: What :attr:`inputs` has returned.
     _input_views: Any = None
+    #: One more than its rank; None if nobody has asked for that.
+    _depth: int | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> tuple[Variable, ...]:
         return self.apply(args, **kwargs)
@@ -157,6 +160,10 @@ class FunctionNode(Node):
         """The inputs and outputs that backward needs; the recorder stores them as :attr:`saved`."""
         inputs = [arrays[i] for i in self._inputs_to_retain or ()]
         return (*inputs, *[outputs[i] for i in self._outputs_to_retain or ()])
+
+    def _keep_own(self, arrays: Sequence[Any], outputs: Sequence[Any]) -> tuple[Any, ...]:
+        """What a function of constants keeps for attributes of its node: neither inputs nor outputs."""
+        return ()
 
     @property
     def _retained_inputs(self) -> Any:
@@ -262,11 +269,12 @@ class FunctionNode(Node):
     @property
     def rank(self) -> int:
         """The level of the function: the length of the longest path from a leaf."""
-        return max(self.level - 1, 0)
+        depth = depth_of(self) if OfConstants.exist else self.level
+        return max(depth - 1, 0)
 
     @rank.setter
     def rank(self, rank: int) -> None:
-        self.level = rank + 1
+        self.level = self._depth = rank + 1
 
     def unchain(self) -> None:
         """Removes it from the graph: its outputs become leaves, and what it retained is released."""
@@ -310,7 +318,14 @@ class FunctionNode(Node):
         return {} if self._local_hooks is None else self._local_hooks
 
     def add_hook(self, hook: Any, name: str | None = None) -> None:
-        """Adds a hook to this function alone."""
+        """Adds a hook to this function alone.
+
+        Raises:
+            TypeError: ``hook`` is not a FunctionHook.
+            KeyError: there is a hook of that name.
+        """
+        if not isinstance(hook, FunctionHook):
+            raise TypeError(f'{self.label}.add_hook: expected a FunctionHook, got {hook!r}{_instance(hook)}')
         name = hook.name if name is None else name
         if name in self.local_function_hooks:
             raise KeyError(f'{self.label}: a hook named {name} already exists')
@@ -487,8 +502,13 @@ def _with_numbers(gradient: Any) -> Any:
 _OF_APPLICATION = {
     'edges', 'level', 'shape', 'dtype', 'name', 'grad_value', 'loss_scale', 'view', '_hooks', '_tangent',
     'output_count', 'stack', '_seq', 'saved', '_prints', '_inputs_to_retain', '_outputs_to_retain', '_output_nodes',
-    '_output_kinds', '_owners', '_input_views', 'index_edge',
+    '_output_kinds', '_owners', '_input_views', '_depth', 'index_edge',
 }  # fmt: skip
+
+
+def _instance(hook: Any) -> str:
+    """What to write in place of a class of hooks."""
+    return f'; write {hook.__name__}()' if isinstance(hook, type) and issubclass(hook, FunctionHook) else ''
 
 
 class _Unreferenced:

@@ -26,6 +26,7 @@ import numpy
 from minichainer import _inplace, _tangents, _tape, _trace, backprop, configuration
 from minichainer._checks import array_types
 from minichainer._inplace import prints_of, whole_prints_of
+from minichainer._leaf_owners import OfConstants
 from minichainer._observers import call_hook, hooks_of, is_nan, nan_error, records_stacks, users_stack
 from minichainer._push import push
 from minichainer._saved import Packed
@@ -38,12 +39,15 @@ from minichainer.variable import Variable, as_variable, variable_on
 _new, _reference = object.__new__, weakref.ref
 _arrays = array_types()
 _exposed = _inplace.exposed
+_settings = vars(configuration.global_config)
 
 
 def apply(node: Any, inputs: Sequence[Any]) -> tuple[Variable, ...]:
     """Applies a function to Variables or arrays; documented in ``FunctionNode.apply``."""
     if node.edges is not None:
         node = node._unapplied()
+    if inputs.__class__ is not tuple and isinstance(inputs, (Variable, *_arrays)):  # not its rows
+        raise _not_a_tuple(node.label, inputs)
     variables = [as_variable(x) for x in inputs]
     arrays = tuple([x._data for x in variables])
     check_arrays(arrays, node.label, inputs)
@@ -62,8 +66,13 @@ def apply(node: Any, inputs: Sequence[Any]) -> tuple[Variable, ...]:
         if tangents is not None:
             return _apply_in_forward_mode(level, tangents, node, variables, arrays, outputs)
     needs_grad = any([x.requires_grad for x in variables])
-    if needs_grad and (not configuration.nondefault or config.enable_backprop):
-        return assemble(node, variables, arrays, outputs)
+    if not configuration.nondefault or config.enable_backprop:
+        if needs_grad:
+            return assemble(node, variables, arrays, outputs)
+        if config.record_constants if configuration.nondefault else _settings['record_constants']:
+            saved = node._keep_own(arrays, outputs)
+            node._release()
+            return of_constants(node, [x.edge for x in variables], outputs, saved)
     node._release()
     needs_grad = needs_grad and not config.constant_results
     return tuple([constant(y, needs_grad) for y in outputs])
@@ -160,7 +169,11 @@ def record(
             if edge.requires_grad:
                 break
         else:
-            return Variable(y, requires_grad=False)
+            if not _settings['record_constants']:
+                return Variable(y, requires_grad=False)
+            node = _new(cls)
+            node.static = static
+            return of_constants(node, edges, (y,), node._own(saved))[0]
     node = _new(cls)
     node.edges = edges
     node.level = level + 1
@@ -183,6 +196,8 @@ def record_several(
 ) -> tuple[Variable, ...]:
     """The short form for several outputs; the function exists already, the rest is as in :func:`record`."""
     if not level and not any([edge.requires_grad for edge in edges]):
+        if _settings['record_constants']:
+            return of_constants(node, edges, outputs, node._own(saved))
         return tuple([Variable(y, requires_grad=False) for y in outputs])
     node.edges = edges
     node.level = level + 1
@@ -191,6 +206,34 @@ def record_several(
         if not lowest or _exposed:
             node._prints = prints_of(saved, edges, node._input_places)
     return _results_of(node, outputs)
+
+
+def of_constants(
+    node: Any, edges: Sequence[Any], outputs: Sequence[Any], saved: tuple[Any, ...]
+) -> tuple[Variable, ...]:
+    """Makes a function of constants known to its results, which stay leaves: passes do not notice it.
+
+    Args:
+        node: the function.
+        edges: the leaves of its inputs.
+        outputs: its outputs, arrays.
+        saved: what its attributes are read from.
+    """
+    results, places = [], []
+    for y in outputs:
+        result = Variable(y, requires_grad=False)
+        leaf: Any = result._node
+        leaf.owner = OfConstants.made_by(node, result)
+        results.append(result)
+        places.append(_reference(leaf))
+    node.edges, node.level, node.saved = tuple(edges), 1, saved  # ranks are computed when somebody asks
+    node.output_count, node._output_nodes = len(places), tuple(places)
+    node._owners = tuple(map(_reference, results))
+    if len(places) == 1:
+        node.shape, node.dtype = leaf.shape, leaf.dtype
+    else:
+        node._output_kinds = [(y.edge.shape, y.edge.dtype) for y in results]
+    return tuple(results)
 
 
 class _Packing(threading.local):
@@ -321,6 +364,15 @@ def check_arrays(arrays: tuple[Any, ...], op: str, inputs: Sequence[Any] | None 
             f'inputs of {op} must be arrays of one kind\nExpect: all numpy.ndarray or all '
             f'cupy.ndarray\nActual: {kinds}\nMove them to one device, for example by x.to_device(model.device)'
         )
+
+
+def _not_a_tuple(op: str, inputs: Any) -> TypeError:
+    """The error for one input that is not in a tuple."""
+    shape = inputs.shape if getattr(inputs, 'array', inputs) is not None else None
+    return TypeError(
+        f'{op}.apply: expected a tuple of Variables or arrays, got {type(inputs).__name__} of shape {shape}\n'
+        'Write apply((x,)), the comma makes the tuple'
+    )
 
 
 def uninitialized(op: str, index: int) -> Exception:

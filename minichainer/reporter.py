@@ -15,6 +15,7 @@ import numpy
 from minichainer import backend, configuration
 from minichainer._names import namespace as _namespace
 from minichainer.backends import cuda
+from minichainer.errors import PositionError
 from minichainer.serializer import AbstractSerializer, Serializer, decoded
 from minichainer.variable import Variable
 
@@ -268,21 +269,23 @@ class DictSummary:
         self._summaries: dict[str, Summary] = {}
 
     def add(self, d: Mapping[str, Any]) -> None:
-        """Adds the scalars of a dict; ignores anything else.
+        """Adds the scalars of a dict; ignores arrays with axes, lists and other objects.
 
         Args:
-            d: values by name; a value may be a pair of value and weight.
+            d: values by name; a value may be a pair of value and weight. More entries in a tuple are ignored.
 
         Raises:
-            ValueError: a weight that is not a scalar.
+            TypeError: a value or a weight is a text.
+            ValueError: a weight that is not a scalar, or a tuple without one (also IndexError).
         """
         for name, value in d.items():
             weight: Any = 1
-            if isinstance(value, tuple) and len(value) == 2:
-                value, weight = (_array_of(entry) for entry in value)
-                if not _is_scalar(weight):
-                    raise ValueError(f'Given weight to {name} was not scalar.')
+            if isinstance(value, tuple):
+                value, weight = _pair_of(name, value)
             value = _array_of(value)
+            for number in (value, weight):
+                if isinstance(number, (str, bytes)):
+                    raise TypeError(f'DictSummary.add: a number expected as {name}, got a text: {number!r}')
             if _is_scalar(value):
                 self._summaries.setdefault(name, Summary()).add(value, weight=_wide(weight))
 
@@ -317,6 +320,18 @@ class DictSummary:
             self._summaries = {name: Summary() for name in names}
         for position, name in enumerate(names):
             self._summaries[name].serialize(serializer['_summaries'][str(position)])
+
+
+def _pair_of(name: str, pair: tuple[Any, ...]) -> tuple[Any, Any]:
+    """Value and weight, as arrays or numbers."""
+    if len(pair) < 2:
+        raise PositionError(
+            f'DictSummary.add: a number, or a pair of value and weight, expected as {name}, got {pair}'
+        )
+    weight = _array_of(pair[1])
+    if not _is_scalar(weight) and not isinstance(weight, (str, bytes)):
+        raise ValueError(f'Given weight to {name} was not scalar.')
+    return pair[0], weight
 
 
 def _array_of(value: Any) -> Any:

@@ -19,6 +19,7 @@ from minichainer._dtype import get_dtype
 from minichainer._graph_methods import GraphMethods
 from minichainer._inplace import expose, unguard, wrote
 from minichainer._leaf_owners import OfGradient, OfResult
+from minichainer._misfits import ADDED
 from minichainer._names import namespace as _namespace
 from minichainer._once import one_at_a_time
 from minichainer._operators import Operators
@@ -70,7 +71,7 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
         **unknown: NoReturn,
     ) -> None:
         if unknown:
-            raise TypeError(unexpected(unknown))
+            raise unexpected(unknown)
         if type(data) is not numpy.ndarray and data is not None and not isinstance(data, array_types()):
             raise TypeError(
                 f'Variable: numpy.ndarray or cupy.ndarray expected, {type(data).__name__} given; '
@@ -265,7 +266,7 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
             self.initialize(other.shape)
         device = self.device
         moved = device.send(other.array)
-        check_gradient(moved, self._data, 'addgrad')
+        check_gradient(moved, self._data, 'addgrad', ADDED)
         grad = device.send(self.grad)
         with device.create_context():
             self.grad = moved.copy() if grad is None else grad + moved
@@ -275,6 +276,8 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
         if var._data is None and self._data is not None and isinstance(var, Parameter):
             var.initialize(self.shape)
         if var._data is None:
+            if self._data is not None:
+                raise UninitializedParameterError('copydata: the source has no array, and is not a Parameter')
             return
         if self._data is None:
             if not isinstance(self, Parameter):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from minichainer import backprop
 from minichainer._checks import as_raw
+from minichainer._leaf_owners import OfConstants, constants_creator
 from minichainer.backprop import Node
 
 
@@ -46,7 +47,8 @@ class VariableNode:
     @property
     def creator_node(self) -> Any:
         """The FunctionNode whose output this is, or None."""
-        return creator_of(self._target)
+        maker = constants_creator(self._target)
+        return creator_of(self._target) if maker is None else maker._as_creator()
 
     @property
     def creator(self) -> Any:
@@ -102,7 +104,7 @@ class VariableNode:
     @property
     def rank(self) -> int:
         """The length of the longest path to it from a leaf."""
-        return self._target.level
+        return rank_of(self._target)
 
     @property
     def requires_grad(self) -> bool:
@@ -134,11 +136,10 @@ class VariableNode:
 
 
 def creator_of(node: Node) -> Any:
-    """The FunctionNode whose output ``node`` is; None for leaves."""
+    """The FunctionNode whose output ``node`` is, and from which gradients come; None for leaves."""
     if node.edges is None:
         return None
-    function: Any = node.edges[0] if isinstance(node, backprop.OutputNode) else node
-    return function._as_creator()
+    return _function_of(node)._as_creator()
 
 
 def cut(node: Node) -> None:
@@ -147,6 +148,56 @@ def cut(node: Node) -> None:
         node.edges = None
     elif node.edges is not None:
         node.unchain()  # type: ignore[attr-defined]
+    elif isinstance(node, backprop.LeafNode) and constants_creator(node) is not None:
+        owner = node.owner()
+        node.owner = None if owner is None else weakref.ref(owner)
+
+
+def all_before(roots: Sequence[Node]) -> set[Node]:
+    """All nodes before some nodes, and these; also before functions of constants, which gradients do not reach."""
+    found = backprop.reachable(roots)
+    waiting = list(found) if OfConstants.exist else []
+    while waiting:
+        maker = constants_creator(waiting.pop())
+        new = backprop.reachable(maker.edges or ()) - found if maker is not None else set()
+        found |= new
+        waiting += new
+    return found
+
+
+def rank_of(node: Node) -> int:
+    """The length of the longest path to a node from a leaf; also through functions of constants."""
+    if not OfConstants.exist:
+        return node.level
+    makers = _makers([node])
+    return depth_of(makers[0]) if makers else node.level
+
+
+def depth_of(function: Any) -> int:
+    """One more than the rank of a function; stored with each function on the way, because graphs are sorted by it."""
+    waiting = [function]
+    while waiting:
+        last = waiting[-1]
+        before = _makers(last.edges or ())
+        missing = [maker for maker in before if maker._depth is None] if last._depth is None else []
+        if last._depth is None and not missing:
+            last._depth = max([last.level, *[1 + maker._depth for maker in before]])
+        if not missing:
+            waiting.pop()
+        waiting += missing
+    depth: int = function._depth
+    return depth
+
+
+def _makers(nodes: Sequence[Node]) -> list[Any]:
+    """The functions whose outputs nodes are."""
+    found = [constants_creator(node) if node.edges is None else _function_of(node) for node in nodes]
+    return [maker for maker in found if maker is not None]
+
+
+def _function_of(node: Any) -> Any:
+    edges: Any = node.edges
+    return edges[0] if isinstance(node, backprop.OutputNode) else node
 
 
 def _no_variable() -> None:

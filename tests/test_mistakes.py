@@ -242,8 +242,6 @@ ROWS += [
      r'SGD is used before setup: call its setup\(model\)'),
     ('a hook before setup', lambda: optimizers.Adam().add_hook(chainer.optimizer_hooks.WeightDecay(0.1)),
      errors.NotSetUpError, 'Adam is used before setup'),
-    ('disable_update before setup', lambda: Model().disable_update(), UserWarning,
-     r'Model.disable_update has no effect before optimizer.setup'),
     ('setup with a class', lambda: set_up(Model), TypeError, r'got the class Model; write setup\(Model\(...\)\)'),
     ('setup with parameters', lambda: set_up(list(Model().params())), TypeError, 'must be a link, got list'),
     ('lr of Adam', lambda: optimizers.Adam(lr=0.1), TypeError, r"'lr'; expected \(alpha"),

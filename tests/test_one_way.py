@@ -73,7 +73,7 @@ def test_nodes_are_assembled_by_the_recorder_and_two_fast_paths() -> None:
     found = set().union(*map(assembling, EVERYTHING))
     # Programs place nodes by hand: set_creator_node those that were never applied, and they set a rank.
     by_hand = {'_graph_methods.GraphMethods.set_creator_node', 'function_node.FunctionNode.rank'}
-    recorder = {'recorder.assemble', 'recorder.record', 'recorder.record_several'}
+    recorder = {'recorder.assemble', 'recorder.record', 'recorder.record_several', 'recorder.of_constants'}
     assert found == {*recorder, 'backprop.OutputNode.__init__', *by_hand}
 
 

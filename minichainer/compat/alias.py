@@ -143,6 +143,7 @@ class Alias:
             self._finder = AliasFinder()
             sys.meta_path.insert(0, self._finder)
             self._changes.set(global_config, 'gradcheck_strictness', 'chainer')
+            self._changes.set(global_config, 'record_constants', True)
             self._changes.set(global_config, 'tied_parameters', 'each')
             self._advising = Advising()
             self._children = InChildren('alias', f'import {__package__}\n{__package__}.install({legacy!r})')

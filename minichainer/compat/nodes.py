@@ -184,7 +184,7 @@ class LegacyNode(FunctionNode, metaclass=NodeClass):
         return self._results[0].creator_node if self._results else None
 
     def apply(self, inputs: Any) -> tuple[Variable, ...]:
-        self._given = tuple([as_variable(x) for x in inputs])
+        self._given = tuple([as_variable(x) for x in inputs]) if isinstance(inputs, (tuple, list)) else None
         return super().apply(inputs)
 
     def forward_cpu(self, inputs: tuple[Any, ...], /) -> tuple[Any, ...]:

@@ -157,9 +157,6 @@ training.updaters.multiprocess_parallel_updater gather_params compat.private:gat
 training.updaters.multiprocess_parallel_updater scatter_grads compat.private:scatter_grads
 training.updaters.multiprocess_parallel_updater scatter_params compat.private:scatter_params
 training.updaters.multiprocess_parallel_updater size_num_grads compat.private:size_num_grads
-utils.array as_mat compat.private:as_mat
-utils.array as_vec compat.private:as_vec
-utils.array empty_like compat.private:empty_like
 """
 
 #: Modules that have nothing but node classes, or nothing at all because they generate CUDA sources, which are below

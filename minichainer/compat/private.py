@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,28 +22,6 @@ from minichainer.variable import as_variable
 def concat_arrays(arrays: Sequence[Any], padding: Any) -> Any:
     """Arrays stacked along a new first axis, padded if ``padding`` is not None."""
     return _concat(arrays, padding, None)
-
-
-def as_vec(x: Any) -> Any:
-    """The array with one axis. Deprecated: use ``x.ravel()``."""
-    _deprecated('as_vec(x)', 'x.ravel()')
-    return x.ravel()
-
-
-def as_mat(x: Any) -> Any:
-    """The array with two axes, the first kept. Deprecated: use ``x.reshape(len(x), -1)``."""
-    _deprecated('as_mat(x)', 'x.reshape(len(x), -1)')
-    return x.reshape(len(x), -1)
-
-
-def empty_like(x: Any) -> Any:
-    """A new array of the same shape, dtype and device. Deprecated: use ``xp.empty_like(x)``."""
-    _deprecated('empty_like(x)', 'xp.empty_like(x)')
-    return get_array_module(x).empty_like(x)
-
-
-def _deprecated(what: str, instead: str) -> None:
-    warnings.warn(f'utils.array.{what} is deprecated: use {instead}', DeprecationWarning, stacklevel=3)
 
 
 def summed_to(x: Any, g: Any) -> Any:

@@ -18,16 +18,20 @@ from typing import Any
 
 import numpy
 
-from minichainer._checks import native
+from minichainer._checks import array_types, native
 from minichainer._frames import stacklevel
+from minichainer._misfits import AxesError
 from minichainer.backends import cuda
 from minichainer.configuration import config
-from minichainer.errors import DtypeWarning
+from minichainer.errors import CountError, DtypeWarning
 from minichainer.utils.type_check import InvalidType
-from minichainer.variable import Parameter, as_array
+from minichainer.variable import Parameter, Variable, as_array
 
 #: The largest size, stride or padding along an axis: numbers computed from these still fit an int of NumPy.
 MOST = 2**31 - 1
+#: The types of several arrays, and of one.
+SEVERAL = (list, tuple)
+ONE_ARRAY = (Variable, *array_types())
 #: So many numbers are compared quicker as Python's.
 _FEW = 32
 
@@ -151,7 +155,7 @@ class Arguments:
         number = axis if type(axis) is int else self.integer(axis, name)
         if not -ndim <= number < ndim:
             got = f'{name} = {axis}' if isinstance(shape, int) else f'{name} = {axis}, shape {shape}'
-            raise self.misfit(f'-{ndim} <= {name} < {ndim}', got)
+            raise self.misfit(f'-{ndim} <= {name} < {ndim}', got, AxesError)
         return number % ndim
 
     def axes(self, axis: Any, shape: tuple[int, ...] | int) -> tuple[int, ...] | None:
@@ -182,7 +186,7 @@ class Arguments:
         """An int for all of ``n`` axes, or one int per axis, as a tuple. TypeError, ValueError."""
         values = entries_of(value, n)
         if len(values) != n:
-            raise self.wrong_value(f'an int or {n} ints', name, value)
+            raise CountError(str(self.wrong_value(f'an int or {n} ints', name, value)))
         try:
             ints = tuple([operator.index(v) for v in values])
         except TypeError:
@@ -201,6 +205,15 @@ class Arguments:
             )
 
     # --- arrays and Variables ----------------------------------------------------------------------------------
+    def several(self, xs: Any) -> Any:
+        """The sequence itself; TypeError for one array or Variable, whose rows would be taken for its entries."""
+        if type(xs) not in SEVERAL and isinstance(xs, ONE_ARRAY):
+            got = f'{type(xs).__name__} of shape {as_array(xs).shape}'
+            raise TypeError(
+                f'{self.name}: a tuple or list of arrays expected as xs, got {got}; write {self.name}((x,))'
+            )
+        return xs
+
     def arrays(self, **values: Any) -> None:
         """Raises TypeError unless they are arrays or Variables."""
         for name, value in values.items():

@@ -98,6 +98,16 @@ class PrimitiveNode(Applied, FunctionNode):
         y = tuple(outputs) if self.spec.several_outputs else outputs[0]
         return self.spec.keep(arrays, y, self.static, residual)
 
+    def _keep_own(self, arrays: Sequence[Any], outputs: Sequence[Any]) -> tuple[Any, ...]:
+        return self._own(self.keep(arrays, outputs))
+
+    def _own(self, saved: tuple[Any, ...]) -> tuple[Any, ...]:
+        spec = self.spec
+        if spec.attributes:  # read from what is saved
+            return saved
+        others = {*spec.arguments, 'y'}
+        return tuple([None if name in others else value for name, value in zip(spec.kept, saved, strict=True)])
+
     def _release(self) -> None:
         self._residual = None
         super()._release()

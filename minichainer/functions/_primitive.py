@@ -12,7 +12,7 @@ from typing import Any
 import numpy
 
 from minichainer import ops
-from minichainer._names import argument_advice
+from minichainer._names import unknown_arguments
 from minichainer.backend import get_array_module
 from minichainer.backends import number_arrays
 from minichainer.functions._arguments import Arguments
@@ -298,8 +298,8 @@ class Primitive:
                 raise TypeError(f'{name}() missing argument {parameter.name!r}')
             values.append(value)
         if named:
-            meant = argument_advice(next(iter(named)), [parameter.name for parameter in self.parameters])
-            raise TypeError(f'{name}() got unexpected arguments {sorted(named)}{meant}')
+            known = [parameter.name for parameter in self.parameters]
+            raise unknown_arguments(f'{name}() got unexpected arguments {sorted(named)}', named, known)
         return tuple(values)
 
     # --- arguments of rules ------------------------------------------------------------------------------------

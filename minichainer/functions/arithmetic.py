@@ -324,7 +324,14 @@ def add(*xs: Any) -> Variable:
 
 @on_device_of_arguments
 def floor_divide(lhs: Any, rhs: Any) -> Variable:
-    """Elementwise floor division: ``lhs // rhs``; a step function, so the result has no graph."""
+    """Elementwise floor division: ``lhs // rhs``; a step function, so the result has no graph.
+
+    Args:
+        lhs, rhs: Variables, arrays or numbers. An array takes the dtype of a Variable, two Variables must have one.
+
+    Raises:
+        InvalidType: dtypes differ, or the shapes cannot be broadcast together.
+    """
     for operand in (lhs, rhs):
         if isinstance(operand, Variable):
             check_arrays((operand._data,), '_ // _')
@@ -337,6 +344,8 @@ def floor_divide(lhs: Any, rhs: Any) -> Variable:
         quotient = number_like(lhs, rhs) // rhs._data
     else:
         left, right = _pair(lhs, rhs)
+        if left.dtype != right.dtype:
+            raise Arguments('_ // _').misfit('lhs.dtype == rhs.dtype', f'{left.dtype} != {right.dtype}')
         quotient = _quotient(left._data, right._data)
     return Variable(numpy.asarray(quotient) if isinstance(quotient, numpy.generic) else quotient, requires_grad=False)
 

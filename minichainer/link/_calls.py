@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from minichainer._names import argument_advice
+from minichainer._names import unknown_arguments
 
 
 def check_call(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Raises TypeError for too many or too few arguments, or unknown or repeated names; says what the signature is.
 
-    Python's own errors do not, and a wrong name is often that of another framework.
+    For an argument that only Chainer v1 took it is a ValueError, too. Python's own errors do not say the signature,
+    and a wrong name is often that of another framework.
     """
     code = getattr(cls.__init__, '__code__', None)
     if code is None:
@@ -22,8 +23,10 @@ def check_call(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     if len(args) > count and not flags & inspect.CO_VARARGS:
         problem = f'takes at most {count} positional arguments, got {len(args)}'
     elif not flags & inspect.CO_VARKEYWORDS and not kwargs.keys() <= set(names):
-        name = next(name for name in kwargs if name not in names)
-        problem = f'got an unexpected keyword argument {name!r}{argument_advice(name, names)}'
+        unknown = [name for name in kwargs if name not in names]
+        text = f'{cls.__name__}: got an unexpected keyword argument {unknown[0]!r}'
+        error = unknown_arguments(text, unknown, names)
+        raise type(error)(f'{error}; expected {cls.__name__}{_signature(cls)}')
     elif not kwargs.keys().isdisjoint(names[code.co_posonlyargcount : min(len(args), count)]):
         name = next(name for name in names[: len(args)] if name in kwargs)
         problem = f'got multiple values for argument {name!r}'

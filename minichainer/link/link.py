@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 from minichainer import link_hook
+from minichainer.errors import PositionError
 from minichainer.link._calls import InitSignature, check_call
 from minichainer.link._summary import summarize
 from minichainer.link._tree import tree_as_html
-from minichainer.link.parameters import ParameterTree, SetByInit, check_copy_mode, shape_and_dtype
+from minichainer.link.parameters import ParameterTree, SetByInit, check_copy_mode, initialize_again, shape_and_dtype
 from minichainer.link_hook import LinkHook
 
 if TYPE_CHECKING:
@@ -287,6 +288,12 @@ class Chain(Link):
             clone.__dict__[name] = child
         return clone
 
+    def _initialize_again(self) -> None:
+        """Draws as Chainer does: for all descendants, and then each child for its own; so seeds mean the same."""
+        super()._initialize_again()
+        for _, child in self._named_children():
+            child._initialize_again()
+
     def _named_children(self) -> Iterable[tuple[str, Link]]:
         attributes = self.__dict__
         return [(name, attributes[name]) for name in sorted(self._children)]
@@ -388,6 +395,13 @@ class ChainList(Link, collections.abc.MutableSequence):  # type: ignore[type-arg
         clone._name_children()
         return clone
 
+    def _initialize_again(self) -> None:
+        for name in sorted(self._params):
+            if self.__dict__[name].is_initialized:
+                initialize_again(self.__dict__[name])
+        for _, child in self._named_children():
+            child._initialize_again()
+
     def _checked(self, link: Any) -> Link:
         if not isinstance(link, Link):
             raise TypeError(
@@ -460,6 +474,8 @@ class Sequential(ChainList):
 
     def __setitem__(self, i: Any, layer: Any) -> None:
         new = list(self._layers)
+        if not isinstance(i, slice) and not -len(new) <= i < len(new):
+            raise PositionError(f'{type(self).__name__}: there is no layer {i}, there are {len(new)}; use append')
         new[i] = [_checked(entry) for entry in layer] if isinstance(i, slice) else _checked(layer)
         if isinstance(i, slice):
             self.clear()

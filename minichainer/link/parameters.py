@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import logging
 import warnings
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -12,8 +13,10 @@ import numpy
 
 from minichainer import backend
 from minichainer._inplace import wrote
+from minichainer._misfits import AddedGradientError
 from minichainer._tape import native
 from minichainer.device_resident import DeviceResident, DeviceResidentsVisitor
+from minichainer.errors import UnlikeLinkError
 from minichainer.initializers._generate import _get_initializer
 from minichainer.initializers.constant import NaN
 from minichainer.link._tied import is_each
@@ -22,6 +25,10 @@ from minichainer.variable import Parameter
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+
+#: Programs for Chainer, which says nothing, shall not stop where warnings are errors.
+_logger = logging.getLogger('minichainer.link')
 
 
 class SetByInit:
@@ -291,7 +298,7 @@ class ParameterTree(DeviceResident):
             link: a link with the same parameters.
 
         Raises:
-            ValueError: it lacks a parameter that this link has, or the shapes differ.
+            ValueError: it lacks a parameter that this link has (UnlikeLinkError), or the shapes differ.
         """
         pairs = self._matching_params(link, 'addgrads')
         if not is_each():
@@ -309,14 +316,13 @@ class ParameterTree(DeviceResident):
         self._set_update_enabled(True)
 
     def disable_update(self) -> None:
-        """Keeps optimizers from updating the parameters; call it after ``optimizer.setup``, or else it warns."""
+        """Keeps optimizers from updating the parameters; before ``optimizer.setup`` it only logs that it cannot."""
         self._set_update_enabled(False)
         params = list(self.params())
         if params and all(param.update_rule is None for param in params):
-            warnings.warn(
-                f'{type(self).__name__}.disable_update has no effect before optimizer.setup(model): '
-                'call it afterwards',
-                stacklevel=2,
+            _logger.warning(
+                '%s.disable_update has no effect before optimizer.setup(model): call it afterwards',
+                type(self).__name__,
             )
 
     def _set_update_enabled(self, enabled: bool) -> None:
@@ -351,9 +357,13 @@ class ParameterTree(DeviceResident):
                 if mode == 'init' or not param.is_initialized:
                     param._forget_gradient()
         if mode == 'init':
-            for param in clone.params(include_uninit=False):
-                initialize_again(param)
+            clone._initialize_again()
         return clone
+
+    def _initialize_again(self) -> None:
+        """Draws new initial values; a Chain draws more often, because it does in Chainer."""
+        for param in self.params(include_uninit=False):
+            initialize_again(param)
 
     def _number_copied_children(self) -> None:
         """Numbers the children like those of a new link; only in Sequential this depends on earlier changes."""
@@ -410,10 +420,8 @@ class ParameterTree(DeviceResident):
         pairs = list(self._param_pairs(link))
         problems = [text for text in (difference(*entry) for entry in pairs) if text]
         if problems:
-            raise ValueError(
-                f'{type(self).__name__}.{method}: the {type(link).__name__} does not fit, '
-                'nothing was changed:\n  ' + '\n  '.join(problems)
-            )
+            text = f'{type(self).__name__}.{method}: the {type(link).__name__} does not fit, nothing was changed:'
+            raise _misfit(method, '\n  '.join([text, *problems]))
         return [(mine, theirs) for _, mine, theirs in pairs]
 
     # --- devices and snapshots ---
@@ -485,6 +493,13 @@ def initialize_again(param: Parameter) -> None:
         wrote(param.edge)
     else:
         param.initialize(param.shape)
+
+
+def _misfit(method: str, text: str) -> Exception:
+    """The error for a link whose parameters do not fit; of the types that it has in Chainer, too."""
+    if text.endswith(': missing') or ': missing\n' in text:
+        return UnlikeLinkError(text)
+    return AddedGradientError(text) if method == 'addgrads' else ValueError(text)
 
 
 def difference(path: str, mine: Parameter, theirs: Any) -> str:

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy
 
+from minichainer import backend
 from minichainer.backends import cuda
 from minichainer.configuration import config
 from minichainer.functions._arguments import Arguments
 from minichainer.functions.array.order import moveaxis
 from minichainer.functions.array.shape import reshape
 from minichainer.functions.math.reductions import sum as sum_
+from minichainer.functions.util._first_pass import about_to_write
 from minichainer.link_hooks._weight_hook import WeightHook
 from minichainer.variable import Parameter, Variable
 
@@ -26,8 +28,8 @@ class SpectralNormalization(WeightHook):
     .. math:: v = \frac{W^\top u}{\|W^\top u\| + \epsilon}, \quad u = \frac{W v}{\|W v\| + \epsilon}, \quad
         \sigma = u^\top W v
 
-    u is kept only where ``config.train`` is true. Rows of W are its outputs: axis 0, or axis 1 of transposed
-    convolutions. Add it to a link by ``link.add_hook``.
+    u is kept only where ``config.train`` is true; it is changed in place, so that copies of the link share it. Rows
+    of W are its outputs: axis 0, or axis 1 of transposed convolutions. Add it to a link by ``link.add_hook``.
 
     Args:
         n_power_iteration: number of iterations in each forward computation.
@@ -134,8 +136,10 @@ class SpectralNormalization(WeightHook):
         W = getattr(link, self.weight_name)
         matrix = self.reshape_W(W)
         u, v = self._iterated(link.xp, matrix._data, getattr(link, self.vector_name))
-        if config.train:
-            setattr(link, self.vector_name, u)
+        if config.train:  # in place, since copies of the link share the array
+            kept = getattr(link, self.vector_name)
+            about_to_write(kept)
+            backend.copyto(kept, u)
         sigma = sum_(matrix * (u[:, None] * v))
         scale = link.gamma / sigma if self.use_gamma else 1 / sigma
         y: Variable = W * (scale if self.factor is None else scale * self.factor)

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from minichainer._names import argument_advice
+from minichainer._names import unknown_arguments
 
 
 def check_unexpected_kwargs(kwargs: Mapping[str, Any], **unexpected: str) -> None:
@@ -65,7 +65,7 @@ def _refuse(names: Any, depth: int, known: Iterable[str] = ()) -> None:
     text = f'{_caller(frame)}() got unexpected keyword argument(s) {quoted}'
     code = frame.f_code if frame is not None else None
     own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if code is not None else ()
-    raise TypeError(text + argument_advice(next(iter(names)), [*own, *known]))
+    raise unknown_arguments(text, names, [*own, *known])
 
 
 #: Functions that pass the arguments of their callers on.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +20,28 @@ def size_of_shape(shape: Sequence[int]) -> int:
     6
     """
     return math.prod(shape)
+
+
+def as_vec(x: Any) -> Any:
+    """The array with one axis. Deprecated, as in Chainer: use ``x.ravel()``."""
+    _deprecated('as_vec(x)', 'x.ravel()')
+    return x.ravel()
+
+
+def as_mat(x: Any) -> Any:
+    """The array with two axes, the first one kept. Deprecated, as in Chainer: use ``x.reshape(len(x), -1)``."""
+    _deprecated('as_mat(x)', 'x.reshape(len(x), -1)')
+    return x.reshape(len(x), -1)
+
+
+def empty_like(x: Any) -> Any:
+    """A new array of the same shape, dtype and device. Deprecated, as in Chainer: use ``xp.empty_like(x)``."""
+    _deprecated('empty_like(x)', 'xp.empty_like(x)')
+    return numpy.empty_like(x)  # NumPy leaves arrays of CuPy to CuPy
+
+
+def _deprecated(what: str, instead: str) -> None:
+    warnings.warn(f'utils.array.{what} is deprecated: use {instead}', DeprecationWarning, stacklevel=3)
 
 
 def force_array(x: Any, dtype: Any = None) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy
 
+from minichainer.errors import CountError
 from minichainer.utils.conv import get_conv_outsize
 
 __all__ = [
@@ -37,7 +38,7 @@ def as_tuple(x: Any, n: int) -> tuple[Any, ...]:
         n: number of axes.
 
     Raises:
-        ValueError: the sequence has another length.
+        ValueError: the sequence has another length (also an AssertionError, as in Chainer).
 
     >>> from minichainer.utils import conv_nd
     >>> conv_nd.as_tuple(3, 2), conv_nd.as_tuple([1, 2], 2)
@@ -45,7 +46,7 @@ def as_tuple(x: Any, n: int) -> tuple[Any, ...]:
     """
     values = tuple(x) if hasattr(x, '__getitem__') else (x,) * n
     if len(values) != n:
-        raise ValueError(f'as_tuple: expected a number or {n} numbers, got {x!r}')
+        raise CountError(f'as_tuple: expected a number or {n} numbers, got {x!r}')
     return values
 
 

@@ -26,7 +26,7 @@ def named_leaves(func: Any) -> list[Named]:
     found: dict[int, Named] = {}
     for path, x in _reached(func):
         if isinstance(x, Variable):
-            if x.creator is None:
+            if x.is_leaf:
                 found.setdefault(id(x), (x, path))
         elif is_link(x):
             for name, p in x.namedparams():

@@ -145,6 +145,7 @@ def _state() -> dict[str, Any]:
         'modules': sorted(sys.modules),
         'strictness': minichainer.global_config.gradcheck_strictness,
         'tied': minichainer.global_config.tied_parameters,
+        'constants': minichainer.global_config.record_constants,
         'get_preparation_data': spawn.get_preparation_data,
         'getattr': [vars(module).get('__getattr__') for module in modules],
     }

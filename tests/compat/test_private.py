@@ -21,14 +21,6 @@ def test_concat_arrays() -> None:
     np.testing.assert_array_equal(private.concat_arrays([1, 2], None), [1, 2])
 
 
-@pytest.mark.parametrize(
-    ('name', 'shape'), [('as_vec', (6,)), ('as_mat', (2, 3)), ('empty_like', (2, 1, 3))], ids=lambda v: str(v)
-)
-def test_deprecated_functions_of_arrays(name: str, shape: tuple[int, ...]) -> None:
-    with pytest.warns(DeprecationWarning, match=f'{name}.*use'):
-        assert getattr(private, name)(np.zeros((2, 1, 3))).shape == shape
-
-
 def test_log_softmax_of_an_array() -> None:
     x = np.random.RandomState(0).rand(2, 3)
     y = private.log_softmax(x)

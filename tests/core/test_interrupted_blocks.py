@@ -24,7 +24,7 @@ import minichainer.functions as F
 from minichainer import _tangents, _trace, autograd, configuration, link_hook, links, recorder, reporter
 from minichainer.autograd import forward_ad
 from minichainer.autograd.profiler import profile
-from minichainer.configuration import _NONE_COUNTED, _own_values, _UsingConfig, _weight
+from minichainer.configuration import _COUNTED_FOR_ALL, _NONE_COUNTED, _own_values, _UsingConfig, _weight
 from minichainer.functions.util._first_pass import _passes
 
 PACKAGE = str(Path(chainer.__file__).parent)
@@ -127,8 +127,8 @@ def state() -> dict[str, Any]:
 
 def counted() -> int:
     """What ``nondefault`` ought to be."""
-    settings = [_own_values(chainer.config), chainer.global_config.__dict__]
-    weights = [_weight(name, entries[name]) for entries in settings for name in _NONE_COUNTED if name in entries]
+    settings = (_own_values(chainer.config), _NONE_COUNTED), (chainer.global_config.__dict__, _COUNTED_FOR_ALL)
+    weights = [_weight(name, entries[name]) for entries, names in settings for name in names if name in entries]
     level = _tangents.current() is not None or _tangents._thread.computing_for is not None
     parts = len(chainer.get_function_hooks()), recorder.packing_depth(), len(_trace._thread.running), level
     return sum(weights) + sum(parts)

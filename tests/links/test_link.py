@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 import pickle
 import warnings
 from typing import Any
@@ -380,6 +381,20 @@ def test_update_enabled_reads_and_sets_the_rules(link: Affine) -> None:
     assert (link.update_enabled, link.b.update_rule.enabled) == (False, False)
     link.b.update_rule.enabled = True
     assert link.update_enabled
+
+
+def test_disable_update_before_setup_is_logged(link: Affine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A warning would stop programs for Chainer, which says nothing, where warnings are errors."""
+    said: list[str] = []
+    logger = logging.getLogger('minichainer.link')
+    monkeypatch.setattr(logger, 'warning', lambda text, *args: said.append(text % args))
+    with warnings.catch_warnings():
+        warnings.simplefilter('error')
+        link.disable_update()
+        link.w.update_rule = Rule()
+        link.disable_update()
+        Link().disable_update()
+    assert said == ['Affine.disable_update has no effect before optimizer.setup(model): call it afterwards']
 
 
 # --- words and devices ---

@@ -120,6 +120,33 @@ def test_copies_and_pickles(make: Any) -> None:
             np.testing.assert_array_equal(other(X).array, expected)
 
 
+SHARING: dict[str, tuple[Any, Any]] = {
+    'spectral': (lambda: L.Linear(3, 4).add_hook(SpectralNormalization()), X),
+    'spectral, lazy': (lambda: L.Linear(None, 4).add_hook(SpectralNormalization(use_gamma=True)), X),
+    'BatchNormalization': (lambda: L.BatchNormalization(3), X),
+    'BatchNormalization, lazy': (lambda: L.BatchNormalization(axis=0), X),
+    'BatchRenormalization': (lambda: L.BatchRenormalization(3), X),
+    'DecorrelatedBatchNormalization': (lambda: L.DecorrelatedBatchNormalization(3, groups=1), X),
+}
+
+
+@pytest.mark.parametrize('name', SHARING)
+def test_copies_share_what_training_changes(name: str) -> None:
+    """As in Chainer: arrays of a copy are the same objects, whichever of the two is called."""
+    make, x = SHARING[name]
+    link = make()
+    link(x)
+    arrays = {
+        key: value for key, value in link.__dict__.items() if key in link._persistent and hasattr(value, 'shape')
+    }
+    assert arrays
+    clone, before = link.copy(), {key: value.copy() for key, value in arrays.items()}
+    for called in (clone, link):
+        called(2 * x)
+        assert all(link.__dict__[key] is clone.__dict__[key] is value for key, value in arrays.items())
+    assert arrays and all((value != before[key]).any() for key, value in arrays.items())
+
+
 @each_hook
 def test_recomputation(make: Any) -> None:
     """Values, gradients and statistics are those of a call that saves its results."""

@@ -176,7 +176,7 @@ def test_dict_summary_takes_scalars() -> None:
             'weighted': (5.0, 2),
             'weighted variable': (Variable(np.array(6.0)), np.array(2)),
             'vector': np.arange(3),
-            'text': 'x',
+            'list': ['x'],
             'nothing': None,
             'triple': (1, 2, 3),
         }
@@ -189,6 +189,7 @@ def test_dict_summary_takes_scalars() -> None:
         'variable': 4,
         'weighted': 6,
         'weighted variable': 6,
+        'triple': 1,
     }
     statistics = summary.make_statistics()
     assert (statistics['int.std'], statistics['numpy.std']) == (1.5, 0)
@@ -198,6 +199,19 @@ def test_dict_summary_takes_scalars() -> None:
 def test_weight_is_a_scalar() -> None:
     with pytest.raises(ValueError, match='Given weight to loss was not scalar'):
         DictSummary().add({'loss': (1.0, np.ones(2))})
+
+
+@pytest.mark.parametrize('value', ['x', b'x', ('x', 1), (1, 'x'), ('x', 'x')])
+def test_a_text_is_not_a_value(value: Any) -> None:
+    with pytest.raises(TypeError, match='a number expected as loss, got a text'):
+        DictSummary().add({'loss': value})
+
+
+@pytest.mark.parametrize('value', [(), (1.0,)])
+@pytest.mark.parametrize('error', [IndexError, ValueError])
+def test_a_tuple_has_a_value_and_a_weight(value: Any, error: Any) -> None:
+    with pytest.raises(error, match='value and weight, expected as loss'):
+        DictSummary().add({'loss': value})
 
 
 def saved(obj: Any) -> dict[str, Any]:

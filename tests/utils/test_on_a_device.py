@@ -11,7 +11,7 @@ import pytest
 import minichainer as chainer
 from minichainer import utils
 from minichainer.backends import cuda
-from minichainer.utils import conv, conv_nd
+from minichainer.utils import array, conv, conv_nd
 
 pytestmark = pytest.mark.gpu
 IMAGE = np.arange(2 * 3 * 5 * 6, dtype='f').reshape(2, 3, 5, 6)
@@ -24,6 +24,12 @@ def coo(x: Any) -> Any:
     return x.data, x.row, x.col, x.to_dense()
 
 
+def silently(function: Any, x: Any) -> Any:
+    """The result of a deprecated function."""
+    with pytest.warns(DeprecationWarning, match='deprecated'):
+        return function(x)
+
+
 CALLS: dict[str, Callable[[Any], Any]] = {
     'force_array': lambda send: utils.force_array(send(IMAGE)[0, 0, 0, 0]),
     'force_type': lambda send: utils.force_type(np.dtype('d'), send(DENSE)),
@@ -33,6 +39,9 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     'CooMatrix': lambda send: coo(
         utils.CooMatrix(send(np.ones(2, 'f')), send(np.array([0, 1], 'i')), send(ONES), (2, 3))
     ),
+    'as_vec': lambda send: silently(array.as_vec, send(IMAGE)),
+    'as_mat': lambda send: silently(array.as_mat, send(IMAGE)),
+    'empty_like': lambda send: np.full_like(silently(array.empty_like, send(IMAGE)), 2),
     'im2col': lambda send: conv.im2col(send(IMAGE), 2, 2, 1, 1, 0, 0),
     'col2im': lambda send: conv.col2im(send(COLUMNS), 1, 1, 0, 0, 5, 6),
     'im2col_nd': lambda send: conv_nd.im2col_nd(send(IMAGE), (2, 2), (1, 1), (0, 0)),

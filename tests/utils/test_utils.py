@@ -12,7 +12,7 @@ import pytest
 
 import minichainer
 from minichainer import utils
-from minichainer.utils import argument, conv, walker_alias
+from minichainer.utils import argument, array, conv, walker_alias
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,18 @@ def test_force_array(x: Any, dtype: Any, expected: np.ndarray) -> None:
     assert type(actual) is np.ndarray
     assert actual.dtype == expected.dtype
     np.testing.assert_array_equal(actual, expected)
+
+
+DEPRECATED = [('as_vec', (6,)), ('as_mat', (2, 3)), ('empty_like', (2, 1, 3))]
+
+
+@pytest.mark.parametrize(('name', 'shape'), DEPRECATED)
+def test_deprecated_functions_of_arrays(name: str, shape: tuple[int, ...]) -> None:
+    x = np.zeros((2, 1, 3), np.float32)
+    with pytest.warns(DeprecationWarning, match=rf'{name}\(x\) is deprecated: use ') as caught:
+        found = getattr(array, name)(x)
+    assert found.shape == shape and found.dtype == x.dtype and type(found) is np.ndarray
+    assert [warning.filename for warning in caught] == [__file__]
 
 
 def test_force_array_keeps_arrays() -> None:

@@ -8,6 +8,7 @@ import numpy
 
 from minichainer.backends import cuda
 from minichainer.configuration import config
+from minichainer.errors import IndexTypeError
 from minichainer.functions._arguments import Arguments
 from minichainer.variable import Variable
 
@@ -68,7 +69,7 @@ def check_bounds(arguments: Arguments, index: tuple[Any, ...], x: Variable) -> N
 
 def _as_array(index: Any, xp: Any, op: str) -> Any:
     if isinstance(index, Variable):
-        raise TypeError(f'{op}: a Variable cannot be an index; use its array, x[i.array]')
+        raise IndexTypeError(f'{op}: a Variable cannot be an index; use its array, x[i.array]')
     if isinstance(index, (list, tuple, range)):
         index = numpy.asarray(index) if len(index) else numpy.empty(0, int)
     return xp.asarray(index) if hasattr(index, 'dtype') else index

@@ -9,7 +9,7 @@ from typing import Any, Literal, overload
 
 import numpy
 
-from minichainer.functions._arguments import Arguments
+from minichainer.functions._arguments import SEVERAL, Arguments
 from minichainer.functions._define import primitive
 from minichainer.variable import Variable, as_variable
 
@@ -78,13 +78,14 @@ def concat(xs: Any, axis: int = 1) -> Variable:
         Variable.
 
     Raises:
+        TypeError: ``xs`` is one array or Variable.
         InvalidType: there is no array, or shapes or dtypes do not fit together.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.concat((np.ones((2, 1)), np.zeros((2, 2)))).shape
     (2, 3)
     """
-    xs = [as_variable(x) for x in xs]
+    xs = [as_variable(x) for x in (xs if type(xs) in SEVERAL else _concat.several(xs))]
     if are_alike(xs):
         return joined(*xs, axis=_concat.axis(axis, xs[0].shape))
     _concat.one_dtype(*xs)
@@ -186,13 +187,14 @@ def stack(xs: Any, axis: int = 0) -> Variable:
         Variable.
 
     Raises:
+        TypeError: ``xs`` is one array or Variable.
         InvalidType: there is no array, shapes or dtypes differ, or ``axis`` is out of range.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.stack((np.ones(3), np.zeros(3))).shape
     (2, 3)
     """
-    xs = [as_variable(x) for x in xs]
+    xs = [as_variable(x) for x in (xs if type(xs) in SEVERAL else _stack.several(xs))]
     if not are_alike(xs):
         _stack.one_dtype(*xs)
         for i, x in enumerate(xs):

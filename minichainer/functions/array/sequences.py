@@ -46,6 +46,7 @@ def pad_sequence(xs: Any, length: Any = None, padding: Any = 0) -> Variable:
         Variable of shape ``(len(xs), length, ...)``.
 
     Raises:
+        TypeError: ``xs`` is one array or Variable.
         InvalidType: shapes or dtypes do not fit, a sequence is longer than ``length``, or ``xs`` is empty.
         ValueError: ``padding`` is NaN, and the dtype has none.
         OverflowError: ``padding`` does not have 64 bits, and the dtype is an integer one.
@@ -55,7 +56,7 @@ def pad_sequence(xs: Any, length: Any = None, padding: Any = 0) -> Variable:
     variable([[ 1.,  2.],
               [ 3., -1.]])
     """
-    xs = [as_variable(x) for x in xs]
+    xs = [as_variable(x) for x in _pad.several(xs)]
     _check(_pad, xs)
     _pad.number(padding, 'padding')
     longest = max(x.shape[0] for x in xs)
@@ -120,13 +121,14 @@ def transpose_sequence(xs: Any) -> tuple[Variable, ...]:
         sequences that are longer than t.
 
     Raises:
+        TypeError: ``xs`` is one array or Variable.
         InvalidType: shapes or dtypes do not fit, or a sequence is longer than the one before it.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.transpose_sequence([np.array([1., 2.]), np.array([3.])])
     (variable([1., 3.]), variable([2.]))
     """
-    xs = [as_variable(x) for x in xs]
+    xs = [as_variable(x) for x in _transpose.several(xs)]
     if not xs:
         return ()
     _check(_transpose, xs)

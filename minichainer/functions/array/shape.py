@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from minichainer import ops
+from minichainer._misfits import AxesError
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import linear_map
 from minichainer.functions._node import reaches
@@ -108,7 +109,7 @@ def transpose(x: Any, axes: Any = None) -> Variable:
         Variable, a view where the array module makes one.
 
     Raises:
-        ValueError: ``axes`` is not a permutation of the axes.
+        AxesError: ``axes`` is not a permutation of the axes; an InvalidType and a ValueError.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.transpose(np.ones((2, 3))).shape
@@ -118,7 +119,7 @@ def transpose(x: Any, axes: Any = None) -> Variable:
     if axes is not None:
         axes = axes if type(axes) is tuple else _transpose.shape(axes, 'axes')
         if not _is_permutation(axes, x.ndim):
-            raise _transpose.misfit(f'a permutation of {x.ndim} axes', f'axes = {axes}')
+            raise _transpose.misfit(f'a permutation of {x.ndim} axes', f'axes = {axes}', AxesError)
     return permute(x, axes)
 
 

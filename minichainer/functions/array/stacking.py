@@ -11,7 +11,7 @@ from minichainer.kernels import gathering
 from minichainer.variable import Variable, as_variable
 
 _separate, _broadcast = Arguments('Separate', 'separate'), Arguments('Broadcast', 'broadcast')
-_stacks = {name: Arguments(name) for name in ('Hstack', 'Vstack', 'Dstack')}
+_stacks = {name: Arguments(name, name.lower()) for name in ('Hstack', 'Vstack', 'Dstack')}
 
 
 def _joined(xp: Any, xs: Any, shapes: list[Shape], axis: int) -> Any:
@@ -50,13 +50,14 @@ def hstack(xs: Any) -> Variable:
         Variable.
 
     Raises:
+        TypeError: ``xs`` is one array or Variable.
         InvalidType: shapes or dtypes do not fit together, or ``xs`` is empty.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.hstack([np.ones((2, 1)), np.ones((2, 3))]).shape
     (2, 4)
     """
-    xs = [as_variable(x) for x in xs]
+    xs = [as_variable(x) for x in _stacks['Hstack'].several(xs)]
     axis = 0 if xs and xs[0].ndim < 2 else 1
     return _stacked(stacked_in_a_row, xs, [x.shape or (1,) for x in xs], axis)
 
@@ -71,6 +72,7 @@ def vstack(xs: Any) -> Variable:
         Variable with at least two axes.
 
     Raises:
+        TypeError: ``xs`` is one array or Variable.
         InvalidType: shapes or dtypes do not fit together, or ``xs`` is empty.
 
     >>> import numpy as np, minichainer.functions as F
@@ -78,7 +80,7 @@ def vstack(xs: Any) -> Variable:
     variable([[1., 1., 1.],
               [0., 0., 0.]])
     """
-    xs = [as_variable(x) for x in xs]
+    xs = [as_variable(x) for x in _stacks['Vstack'].several(xs)]
     return _stacked(stacked_in_a_column, xs, [(1,) * (2 - x.ndim) + x.shape for x in xs], 0)
 
 
@@ -92,13 +94,14 @@ def dstack(xs: Any) -> Variable:
         Variable with at least three axes.
 
     Raises:
+        TypeError: ``xs`` is one array or Variable.
         InvalidType: shapes or dtypes do not fit together, or ``xs`` is empty.
 
     >>> import numpy as np, minichainer.functions as F
     >>> F.dstack([np.ones((2, 3)), np.ones((2, 3))]).shape
     (2, 3, 2)
     """
-    xs = [as_variable(x) for x in xs]
+    xs = [as_variable(x) for x in _stacks['Dstack'].several(xs)]
     matrices = [(1,) * (2 - x.ndim) + x.shape for x in xs]
     return _stacked(stacked_in_depth, xs, [shape + (1,) * (3 - len(shape)) for shape in matrices], 2)
 

@@ -139,10 +139,16 @@ def batch_matmul(a: Any, b: Any, transa: bool = False, transb: bool = False) -> 
 def _matmul_operator(a: Any, b: Any) -> Variable:
     """``a @ b``: an array takes the dtype of the Variable, as for the other operators."""
     if isinstance(a, Variable) and not isinstance(b, Variable):
-        b = b.astype(a.dtype, copy=False)
+        b = _array(b).astype(a.dtype, copy=False)
     elif isinstance(b, Variable) and not isinstance(a, Variable):
-        a = a.astype(b.dtype, copy=False)
+        a = _array(a).astype(b.dtype, copy=False)
     return matmul(a, b)
+
+
+def _array(operand: Any) -> Any:
+    if not hasattr(operand, 'astype'):
+        raise TypeError(f'_ @ _: an array or a Variable expected as operand, got {type(operand).__name__}')
+    return operand
 
 
 def _matmul_of_arrays(xp: Any, a: Any, b: Any, transa: bool = False, transb: bool = False) -> Any:
