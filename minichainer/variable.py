@@ -508,6 +508,7 @@ class Parameter(Variable):
         self.initializer = initializer
         if shape is not None:
             self.initialize((shape,) if isinstance(shape, int) else shape)
+            self._grad_initializer = None
 
     @property
     def is_initialized(self) -> bool:
@@ -522,7 +523,10 @@ class Parameter(Variable):
         return get_dtype(getattr(self.initializer, 'dtype', None), map_mixed16=numpy.float32)
 
     def initialize(self, shape: Any) -> None:
-        """Makes its array of the given shape by its initializer, on its device.
+        """Makes its array of the given shape by its initializer, on its device; another call makes another array.
+
+        The gradient becomes None; or, of a Parameter that was made without a shape, NaN, or what ``cleargrad`` or
+        ``zerograd`` have said before.
 
         If several threads find it uninitialized, one makes the array, and all use that.
         """
@@ -558,11 +562,14 @@ class Parameter(Variable):
                 parameter._set_array(array)
         node: Any = self.edge
         node.describe(array)
-        if self._grad_initializer is not None:
-            device = self.device
-            grad = generate_array(self._grad_initializer, array.shape, device.xp, array.dtype, device=device)
-            node.grad_value = grad
+        node.grad_value = self._first_gradient(array)
         self._data = array  # last of all, because other threads test whether it exists
+
+    def _first_gradient(self, array: Any) -> Any:
+        if self._grad_initializer is None:
+            return None
+        device = self.device
+        return generate_array(self._grad_initializer, array.shape, device.xp, array.dtype, device=device)
 
     def _uninitialize(self) -> None:
         """Drops its array and that of its copies, which :meth:`_begin_with` has set."""

@@ -283,6 +283,30 @@ def _cleared(value: Any = 1.0) -> Parameter:
     return parameter
 
 
+@pytest.mark.parametrize('shape', [(2,), (3,)])
+def test_another_initialization_drops_the_gradient(shape: tuple[int, ...]) -> None:
+    param = chainer.Parameter(chainer.initializers.Constant(1), (2,))
+    assert np.isnan(param.grad).all()
+    param.initializer = chainer.initializers.Constant(3)
+    param.initialize(shape)
+    assert param.array.tolist() == [3] * shape[0] and param.grad is None
+    param.grad = np.ones(shape, 'f')
+    param.initialize((2,))
+    assert param.grad is None
+
+
+@pytest.mark.parametrize(('before', 'after'), [(None, [np.nan] * 2), ('cleargrad', None), ('zerograd', [0, 0])])
+@pytest.mark.filterwarnings('ignore:.*zerograd:DeprecationWarning')
+def test_the_first_gradient_of_a_parameter_of_unknown_shape(before: str | None, after: Any) -> None:
+    param = chainer.Parameter(1)
+    if before is not None:
+        getattr(param, before)()
+    for _ in range(2):
+        param.initialize((2,))
+        np.testing.assert_array_equal(param.grad, after)
+        param.grad = np.full(2, 5, 'f')
+
+
 def test_addgrad_initializes() -> None:
     source = Parameter(1.0, (2,))
     source.grad = ones(2)
