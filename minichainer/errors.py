@@ -87,6 +87,10 @@ class LabelError(IndexError, ValueError):
     """A label is not one of the classes: IndexError in NumPy, ValueError in Chainer's debug mode."""
 
 
+class EllipsisError(IndexError, ValueError):
+    """An index has more than one Ellipsis: IndexError in NumPy, ValueError in Chainer's debug mode."""
+
+
 class DtypeWarning(UserWarning):
     """Data are of a wider dtype than the parameters, so that the whole computation takes the wider one."""
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-import re
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -223,7 +223,9 @@ def test_a_product_has_the_dtype_that_was_given() -> None:
 
 def test_average_pooling_of_hanging_windows_is_refused() -> None:
     with pytest.raises(NotImplementedError, match='cover_all'):
-        node_class('pooling.average_pooling_nd.AveragePoolingND')(1, 2, 2, cover_all=True).apply((np.ones((1, 1, 3)),))
+        node_class('pooling.average_pooling_nd.AveragePoolingND')(1, 2, 2, cover_all=True).apply(
+            (np.ones((1, 1, 3)),)
+        )
 
 
 X20 = np.ones((4, 5), np.float32)

@@ -273,3 +273,29 @@ def test_long_names_of_parameters() -> None:
     model.größe.array[...] = 4
     load_npz(saved(model), target)
     assert target.größe.array[0] == 4
+
+
+def test_a_dict_of_arrays(tmp_path: Path) -> None:
+    entries = {'W': np.arange(3), 'l1/b': 2.5, 'n': None}
+    save_npz(tmp_path / 'a.npz', entries)
+    with np.load(tmp_path / 'a.npz', allow_pickle=True) as file:
+        assert {name: file[name].tolist() for name in file} == {'W': [0, 1, 2], 'l1/b': 2.5, 'n': None}
+    model = Chain(l1=Linear(3, 2))
+    save_npz(tmp_path / 'b.npz', {'l1/W': np.ones((2, 3)), 'l1/b': np.ones(2)})
+    load_npz(tmp_path / 'b.npz', model)
+    assert model.l1.W.array.tolist() == [[1] * 3] * 2
+
+
+@pytest.mark.parametrize(
+    ('entries', 'message'), [({1: np.ones(2)}, 'the name 1: names must be texts'), ({'a': object()}, 'cannot save a')]
+)
+def test_a_dict_of_something_else(tmp_path: Path, entries: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        save_npz(tmp_path / 'a.npz', entries)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_dict_cannot_be_loaded_into(tmp_path: Path) -> None:
+    save_npz(tmp_path / 'a.npz', {'W': np.arange(3)})
+    with pytest.raises(TypeError, match='load_npz: an object with a method serialize expected'):
+        load_npz(tmp_path / 'a.npz', {'W': np.zeros(3)})

@@ -66,10 +66,10 @@ def dropconnect_affine(xp: Any, x: Any, W: Any, b: Any, mask: Any, scale: float)
 def dropconnect_weights(xp: Any, u: Any, x: Any, mask: Any, scale: float) -> Any:
     """The sum of u[n, m] * x[n, d] * mask[n, m, d] over n: the gradient of the weights."""
     columns, rows = in_float32(u), in_float32(x)
-    if mask.ndim == 2:
-        total = columns.T @ rows * mask
-    else:
-        total = (columns[:, :, None] * rows[:, None, :] * mask).sum(axis=0)
+    in_batch = columns.T @ rows if mask.ndim == 2 else columns[:, :, None] * rows[:, None, :]
+    total = in_batch * mask
+    if mask.ndim == 3:
+        total = total.sum(axis=0)
     return (total * total.dtype.type(scale)).astype(x.dtype, copy=False)
 
 
