@@ -6,6 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import numpy
+
 
 class SnapshotError(ValueError):
     """A snapshot is damaged, or does not fit the object; nothing was loaded.
@@ -130,13 +132,18 @@ def save_any(serializer: Serializer, obj: Any) -> None:
     Raises:
         TypeError: a name is not a text, or a value cannot be saved.
     """
-    if not isinstance(obj, dict):
+    if hasattr(obj, 'serialize'):
         serializer.save(obj)
         return
     for name, value in obj.items():
         if not isinstance(name, str):
             raise TypeError(f'cannot save a dict with the name {name!r}: names must be texts')
-        serializer(name, value)
+        serializer(name, None if _is_none(value) else value)
+
+
+def _is_none(value: Any) -> bool:
+    """Whether a value is None as the target of a ``DictionarySerializer`` has it."""
+    return getattr(value, 'dtype', None) is numpy.dtype('O') and value.shape == () and value[()] is None
 
 
 class Deserializer(AbstractSerializer):

@@ -16,7 +16,7 @@ import pytest
 from minichainer.link import Chain
 from minichainer.links.connection.linear import Linear
 from minichainer.serializer import SnapshotError
-from minichainer.serializers import NpzDeserializer, load_npz, save_npz
+from minichainer.serializers import DictionarySerializer, NpzDeserializer, load_npz, save_npz
 from minichainer.serializers._npz_file import is_pickled_none
 from minichainer.variable import Parameter
 
@@ -284,6 +284,15 @@ def test_a_dict_of_arrays(tmp_path: Path) -> None:
     save_npz(tmp_path / 'b.npz', {'l1/W': np.ones((2, 3)), 'l1/b': np.ones(2)})
     load_npz(tmp_path / 'b.npz', model)
     assert model.l1.W.array.tolist() == [[1] * 3] * 2
+
+
+def test_what_a_dictionary_serializer_has_collected(tmp_path: Path) -> None:
+    model = Chain(l1=Linear(None, 2))
+    serializer = DictionarySerializer()
+    serializer.save(model)
+    save_npz(tmp_path / 'a.npz', serializer.target)
+    save_npz(tmp_path / 'b.npz', model)
+    assert (tmp_path / 'a.npz').read_bytes() == (tmp_path / 'b.npz').read_bytes()
 
 
 @pytest.mark.parametrize(
