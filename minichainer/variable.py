@@ -67,10 +67,13 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
         name: str | None = None,
         grad: Any = None,
         requires_grad: bool = True,
+        layout: None = None,
         **unknown: NoReturn,
     ) -> None:
         if unknown:
             raise TypeError(unexpected(unknown))
+        if layout is not None:
+            self.as_layout(layout)
         if type(data) is not numpy.ndarray and data is not None and not isinstance(data, array_types()):
             raise TypeError(
                 f'Variable: numpy.ndarray or cupy.ndarray expected, {type(data).__name__} given; '
@@ -562,14 +565,10 @@ class Parameter(Variable):
                 parameter._set_array(array)
         node: Any = self.edge
         node.describe(array)
-        node.grad_value = self._first_gradient(array)
+        initial, device = self._grad_initializer, self.device
+        like = array.shape, device.xp, array.dtype
+        node.grad_value = None if initial is None else generate_array(initial, *like, device=device)
         self._data = array  # last of all, because other threads test whether it exists
-
-    def _first_gradient(self, array: Any) -> Any:
-        if self._grad_initializer is None:
-            return None
-        device = self.device
-        return generate_array(self._grad_initializer, array.shape, device.xp, array.dtype, device=device)
 
     def _uninitialize(self) -> None:
         """Drops its array and that of its copies, which :meth:`_begin_with` has set."""

@@ -283,6 +283,45 @@ def _cleared(value: Any = 1.0) -> Parameter:
     return parameter
 
 
+#: Inputs of grad(), and the gradients that Variables have afterwards; those of others are unchanged (7).
+RETAINED = {
+    'x': {'h': -15.576108, 'k': 0.412118, 'm': 18, 'y': 1},
+    'h': {'h': -15.576108, 'k': 0.412118, 'm': 18, 'y': 1},
+    'k': {'k': 0.412118, 'y': 1},
+    'h k': {'h': -15.576108, 'k': 0.412118, 'm': 18, 'y': 1},
+    'm k': {'k': 0.412118, 'm': 18, 'y': 1},
+    'y': {'y': 1},
+    'z': {'y': 1},
+}
+
+
+@pytest.mark.parametrize('double', [False, True])
+@pytest.mark.parametrize('inputs', RETAINED)
+def test_retained_gradients_are_those_of_chainer(inputs: str, double: bool) -> None:
+    found = {'x': Variable(np.array([3.0]))}
+    found['h'] = found['x'] * found['x']
+    found['k'], found['m'] = found['h'] * 2, F.sin(found['h'])
+    found['y'] = found['k'] * found['m']
+    found['z'] = found['y'] + found['k']
+    for v in found.values():
+        v.grad = np.array([7.0])
+    results = chainer.grad(
+        [found['y']], [found[name] for name in inputs.split()], retain_grad=True, enable_double_backprop=double
+    )
+    expected = {**dict.fromkeys(found, 7), **RETAINED[inputs]}
+    for name, v in found.items():
+        np.testing.assert_allclose(v.grad, expected[name], rtol=1e-5)
+    if inputs != 'z':
+        results[0].array[...] = 0  # the results are not the arrays of the gradients
+        assert double or found[inputs.split()[0]].grad != 0
+
+
+def test_a_variable_takes_the_layout_none() -> None:
+    assert Variable(np.ones(2), layout=None, name='a').layout is None
+    with pytest.raises(ValueError, match='as_layout: expected None, got 3'):
+        Variable(np.ones(2), layout=3)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize('shape', [(2,), (3,)])
 def test_another_initialization_drops_the_gradient(shape: tuple[int, ...]) -> None:
     param = chainer.Parameter(chainer.initializers.Constant(1), (2,))
