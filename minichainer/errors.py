@@ -112,7 +112,7 @@ class NoGraphWarning(UserWarning):
 
 
 class ReturnedGradientError(TypeError, ValueError):
-    """A backward has returned a gradient of a wrong type or dtype: ValueError in Chainer's debug mode."""
+    """A backward has returned what cannot be the gradients: ValueError in Chainer's debug mode."""
 
 
 def describe(array: Any) -> str:
