@@ -205,6 +205,4 @@ def test_a_link_that_gets_its_shapes_from_the_data(count):
     )  # fmt: skip
     other = Linear(None, 3)
     with pytest.raises(ValueError, match='differ in shape or dtype'):
-        check_double_backward(
-            other, x, x[:, :3] + 1, x, params=(other.W,), params_grad_grad=(np.ones((4, 3), 'f'),)
-        )
+        check_double_backward(other, x, x[:, :3] + 1, x, params=(other.W,), params_grad_grad=(np.ones((4, 3), 'f'),))
