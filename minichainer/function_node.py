@@ -350,9 +350,13 @@ class FunctionNode(Node):
             del clone.__dict__[name]
         return clone
 
+    def _defines(self, method: str) -> bool:
+        """Whether the function's class, or the object itself, has a method in the place of this class's."""
+        return method in self.__dict__ or getattr(type(self), method) is not getattr(FunctionNode, method)
+
     def _check_types(self, arrays: tuple[Any, ...]) -> None:
         """Runs the type check of the function, if it has one: quickly first, and with messages after a failure."""
-        if type(self).check_type_forward is FunctionNode.check_type_forward or not config.type_check:
+        if not self._defines('check_type_forward') or not config.type_check:
             return
         try:
             with type_check.light_mode:  # ten times cheaper, but does not say what is wrong
@@ -431,7 +435,7 @@ class FunctionNode(Node):
 
     def _gradients(self, indexes: Any, grad_outputs: Any, table: Any) -> Any:
         """Gradients of the wanted inputs; drops from the table what ``backward_accumulate`` has summed."""
-        if type(self).backward_accumulate is FunctionNode.backward_accumulate:
+        if not self._defines('backward_accumulate'):
             return self._wanted_gradients(indexes, grad_outputs)
         edges = self._applied_edges()
         present = []

@@ -21,8 +21,10 @@ class Maxout(Chain):
         out_size: number of outputs.
         pool_size: number of linear maps for each output.
         initialW: an initializer or a number for weights ``(out_size * pool_size, in_size)``, or an array, or a
-            function that fills one, ``(out_size, pool_size, in_size)``; by default normal with standard deviation ``1 / sqrt(in_size)``.
-        initial_bias: initializer of b, or an array, or a function that fills one, ``(out_size, pool_size)``; None for no bias.
+            function that fills one, ``(out_size, pool_size, in_size)``; by default normal with standard deviation
+            ``1 / sqrt(in_size)``.
+        initial_bias: initializer of b, or an array, or a function that fills one, ``(out_size, pool_size)``; None
+            for no bias.
 
     Attributes:
         linear: Linear with ``out_size * pool_size`` outputs.
