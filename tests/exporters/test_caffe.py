@@ -181,11 +181,12 @@ def test_wrong_arguments(tmp_path: Path, args: Any, error: type[Exception], text
         caffe.export(F.relu, [_images(2, 4)], tmp_path / 'missing')
 
 
+WIDE = np.random.RandomState(1).uniform(-1, 1, 54)
 MIXED = {
-    'linear': (lambda x, W=np.arange(24.0).reshape(2, 12) / 24: F.linear(x, W)),
-    'linear of a parameter': (lambda x, W=chainer.Parameter(np.arange(24.0).reshape(2, 12) / 24): F.linear(x, W)),
-    'convolution': (lambda x, W=np.arange(54.0).reshape(2, 3, 3, 3) / 54: F.convolution_2d(x, W, pad=1)),
-    'deconvolution': (lambda x, W=np.arange(54.0).reshape(3, 2, 3, 3) / 54: F.deconvolution_2d(x, W)),
+    'linear': lambda x: F.linear(x, WIDE[:24].reshape(2, 12)),
+    'linear of a parameter': lambda x: F.linear(x, chainer.Parameter(WIDE[:24].reshape(2, 12))),
+    'convolution': lambda x: F.convolution_2d(x, WIDE.reshape(2, 3, 3, 3), pad=1),
+    'deconvolution': lambda x: F.deconvolution_2d(x, WIDE.reshape(3, 2, 3, 3)),
     'normalization': lambda x: F.cast(L.BatchNormalization(3, dtype='f')(F.cast(x, 'e')), 'f'),
     'between layers': lambda x: F.sigmoid(F.cast(F.cast(F.relu(x), 'd') * F.cast(x, 'd'), 'f')),
 }
