@@ -350,13 +350,10 @@ class FunctionNode(Node):
             del clone.__dict__[name]
         return clone
 
-    def _defines(self, method: str) -> bool:
-        """Whether the function's class, or the object itself, has a method in the place of this class's."""
-        return method in self.__dict__ or getattr(type(self), method) is not getattr(FunctionNode, method)
-
     def _check_types(self, arrays: tuple[Any, ...]) -> None:
         """Runs the type check of the function, if it has one: quickly first, and with messages after a failure."""
-        if not self._defines('check_type_forward') or not config.type_check:
+        checks = type(self).check_type_forward is not FunctionNode.check_type_forward
+        if not (checks or 'check_type_forward' in self.__dict__) or not config.type_check:
             return
         try:
             with type_check.light_mode:  # ten times cheaper, but does not say what is wrong
@@ -435,7 +432,8 @@ class FunctionNode(Node):
 
     def _gradients(self, indexes: Any, grad_outputs: Any, table: Any) -> Any:
         """Gradients of the wanted inputs; drops from the table what ``backward_accumulate`` has summed."""
-        if not self._defines('backward_accumulate'):
+        inherited = type(self).backward_accumulate is FunctionNode.backward_accumulate
+        if inherited and 'backward_accumulate' not in self.__dict__:
             return self._wanted_gradients(indexes, grad_outputs)
         edges = self._applied_edges()
         present = []
