@@ -45,9 +45,11 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
         name: shown by graphs and ``repr``.
         grad: gradient to begin with; shape and dtype of ``data``.
         requires_grad: False for a constant, to which no gradient flows.
+        layout: None; Chainer's experimental layouts are not supported.
 
     Raises:
         TypeError: ``data`` is not an array.
+        ValueError: ``layout`` is something else.
 
     >>> import numpy as np, minichainer as chainer
     >>> x = chainer.Variable(np.array([1., 2.], np.float32))
