@@ -56,7 +56,8 @@ EXCEPTIONS = {
     'permutate': 'a negative axis counts from the end',
     'softmax': 'arrays without elements too',
     'softmax_cross_entropy': (
-        'labels out of range are a ValueError; the gradient of soft targets is right where a row does not sum to 1'
+        'labels out of range are a ValueError; the gradient is right where a row of soft targets does not sum to 1;'
+        ' soft targets have a gradient with `enable_double_backprop=True`, where Chainer refuses them'
     ),
     'sparse_matmul': 'matrices without rows or columns too',
 }

@@ -127,7 +127,12 @@ def unguard(leaf: Any, array: Any) -> None:
     leaf.guard = _Exposure(array, None, clock[0])
     if type(array) is _ndarray:
         key = _key(array)
-        _read[key] = leaf.guard, weakref.ref(array, lambda _: _read.pop(key, None))
+        _read[key] = leaf.guard, weakref.ref(array, _remover(_read, key))
+
+
+def _remover(table: dict[int, Any], key: int) -> Callable[[Any], Any]:
+    """Removes an entry when an array is gone, also if that is after the interpreter has cleared this module."""
+    return lambda _: table.pop(key, None)
 
 
 #: The arrays of leaves that users have read, by the owner of their memory: constants may be views of them.
@@ -156,7 +161,7 @@ class _Exposure:
         self._array = weakref.ref(array)
         if owner is not None and owner is not array:  # a view, which may be gone when what it shows is compared
             self.__array_interface__ = array.__array_interface__
-        self.owner = None if owner is None else weakref.ref(owner, lambda _: exposed.pop(key, None))
+        self.owner = None if owner is None else weakref.ref(owner, _remover(exposed, key))
         self.print = sampled(array)
         self.time = time
         frame = user_frame()

@@ -33,7 +33,8 @@ def nan_error(function: Any, direction: str) -> NaNError:
 def _application(function: Any) -> str:
     if not function.stack:
         return ''
-    return '\nThe function was applied here (most recent call last):\n' + ''.join(function.stack.format()).rstrip()
+    head = '\nStacktrace of the function, which was applied here (most recent call last):\n'
+    return head + ''.join(function.stack.format()).rstrip()
 
 
 def users_stack() -> traceback.StackSummary:
@@ -44,12 +45,17 @@ def users_stack() -> traceback.StackSummary:
 
 
 def add_application(error: Exception, function: Any) -> None:
-    """Adds to an error of a function's backward where the function was applied, if that was recorded."""
+    """Adds to an error of a function's backward where the function was applied, if that was recorded.
+
+    In debug mode the text becomes a part of the message, as in Chainer, so that whoever logs only that has it.
+    """
     text = _application(function)
-    if not text or text in str(error):
+    if not text or any(text in str(part) for part in (error, *error.args)):
         return
     text = f'The error occurred in the backward of {function.label}.{text}'
-    if sys.version_info >= (3, 11):
+    if config.debug and error.args and isinstance(error.args[0], str):
+        error.args = (f'{error.args[0]}\n{text}', *error.args[1:])
+    elif sys.version_info >= (3, 11):
         error.add_note(text)
     else:
         print(text, file=sys.stderr)

@@ -500,15 +500,16 @@ def gradients_of(
     passing = ends.union([x for x in targets if x not in leading_on])
     if strict and wanted.isdisjoint([node for node, _ in roots]):
         check_ends(leaves_of([node for node, _ in roots]))
+    beside = {node: gradient for node, gradient in roots if node not in wanted}
     roots = [(node, gradient) for node, gradient in roots if node in wanted]
     keep_ = all if retain_grad else leading_on or None
     table, kept, retained = run(roots, variables, wanted, passing, keep_, observers(), free, strict)
     if hooked:
         hook_gradients(table, variables, retained, ends)
-    if retain_grad:
-        keep(kept)
     accumulate(retained, variables)
     kept.update(table)
+    if retain_grad:
+        keep({node: gradient for node, gradient in {**beside, **kept}.items() if node.level})
     table.clear()  # a second reference would cost a copy
     if not variables:
         kept = {node: take_own(kept, node) for node in dict.fromkeys(targets) if node in kept}

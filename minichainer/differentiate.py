@@ -71,7 +71,7 @@ def grad(
         grad_outputs: gradients of the outputs, Variables or arrays of their shapes and dtypes; ones where None.
         grad_inputs: initial gradients of the inputs, likewise; nothing where None.
         set_grad: also store the results as ``grad_var`` of the inputs.
-        retain_grad: also store the gradients of intermediate nodes.
+        retain_grad: also store the gradients of outputs and of intermediate nodes, inputs among them; not of leaves.
         enable_double_backprop: the results can themselves be differentiated.
         loss_scale: factor of the initial gradients of ones.
 

@@ -131,6 +131,10 @@ class LabelError(IndexError, ValueError):
     """A label is not one of the classes: IndexError in NumPy, ValueError in Chainer's debug mode."""
 
 
+class EllipsisError(IndexError, ValueError):
+    """An index has more than one Ellipsis: IndexError in NumPy, ValueError in Chainer's debug mode."""
+
+
 class DtypeWarning(UserWarning):
     """Data are of a wider dtype than the parameters, so that the whole computation takes the wider one."""
 
@@ -152,7 +156,7 @@ class NoGraphWarning(UserWarning):
 
 
 class ReturnedGradientError(TypeError, ValueError):
-    """A backward has returned a gradient of a wrong type or dtype: ValueError in Chainer's debug mode."""
+    """A backward has returned what cannot be the gradients: ValueError in Chainer's debug mode."""
 
 
 def describe(array: Any) -> str:

@@ -364,7 +364,8 @@ class FunctionNode(Node):
 
     def _check_types(self, arrays: tuple[Any, ...]) -> None:
         """Runs the type check of the function, if it has one: quickly first, and with messages after a failure."""
-        if type(self).check_type_forward is FunctionNode.check_type_forward or not config.type_check:
+        checks = type(self).check_type_forward is not FunctionNode.check_type_forward
+        if not (checks or 'check_type_forward' in self.__dict__) or not config.type_check:
             return
         try:
             with type_check.light_mode:  # ten times cheaper, but does not say what is wrong
@@ -443,7 +444,8 @@ class FunctionNode(Node):
 
     def _gradients(self, indexes: Any, grad_outputs: Any, table: Any) -> Any:
         """Gradients of the wanted inputs; drops from the table what ``backward_accumulate`` has summed."""
-        if type(self).backward_accumulate is FunctionNode.backward_accumulate:
+        inherited = type(self).backward_accumulate is FunctionNode.backward_accumulate
+        if inherited and 'backward_accumulate' not in self.__dict__:
             return self._wanted_gradients(indexes, grad_outputs)
         edges = self._applied_edges()
         present = []

@@ -153,8 +153,11 @@ def report(values: Mapping[str, Any], observer: Any = None) -> None:
         _thread.stack[-1].report(values, observer)
 
 
-def report_scope(observation: dict[str, Any]) -> contextlib.AbstractContextManager[None]:
+@contextlib.contextmanager
+def report_scope(observation: dict[str, Any]) -> Iterator[None]:
     """Context manager that redirects reported values to the given dict.
+
+    The reporter is that which is current when the context is entered.
 
     Args:
         observation: the dict.
@@ -162,7 +165,8 @@ def report_scope(observation: dict[str, Any]) -> contextlib.AbstractContextManag
     Raises:
         IndexError: there is no current reporter in this thread.
     """
-    return get_current_reporter().scope(observation)
+    with get_current_reporter().scope(observation):
+        yield
 
 
 class Summary:

@@ -6,6 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import numpy
+
 
 class SnapshotError(ValueError):
     """A snapshot is damaged, or does not fit the object; nothing was loaded.
@@ -113,11 +115,35 @@ def check_object(call: str, file: Any, obj: Any) -> None:
     """
     if isinstance(obj, type):
         raise TypeError(f'{call}: an object expected, got the class {obj.__name__}; write {obj.__name__}(...)')
-    if hasattr(obj, 'serialize'):
+    if hasattr(obj, 'serialize') or (isinstance(obj, dict) and call.startswith('save_')):
         return
     if hasattr(file, 'serialize'):
         raise TypeError(f'{call}: the arguments look swapped: write {call}(file, obj), the file first')
     raise TypeError(f'{call}: an object with a method serialize expected, such as a link, got {type(obj).__name__}')
+
+
+def save_any(serializer: Serializer, obj: Any) -> None:
+    """Saves an object with a method ``serialize``, or a dict of arrays by their names.
+
+    Args:
+        serializer: what saves.
+        obj: the object.
+
+    Raises:
+        TypeError: a name is not a text, or a value cannot be saved.
+    """
+    if hasattr(obj, 'serialize'):
+        serializer.save(obj)
+        return
+    for name, value in obj.items():
+        if not isinstance(name, str):
+            raise TypeError(f'cannot save a dict with the name {name!r}: names must be texts')
+        serializer(name, None if _is_none(value) else value)
+
+
+def _is_none(value: Any) -> bool:
+    """Whether a value is None as the target of a ``DictionarySerializer`` has it."""
+    return getattr(value, 'dtype', None) is numpy.dtype('O') and value.shape == () and value[()] is None
 
 
 class Deserializer(AbstractSerializer):

@@ -46,9 +46,11 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
         name: shown by graphs and ``repr``.
         grad: gradient to begin with; shape and dtype of ``data``.
         requires_grad: False for a constant, to which no gradient flows.
+        layout: None; Chainer's experimental layouts are not supported.
 
     Raises:
         TypeError: ``data`` is not an array.
+        ValueError: ``layout`` is something else.
 
     >>> import numpy as np, minichainer as chainer
     >>> x = chainer.Variable(np.array([1., 2.], np.float32))
@@ -68,10 +70,13 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
         name: str | None = None,
         grad: Any = None,
         requires_grad: bool = True,
+        layout: None = None,
         **unknown: NoReturn,
     ) -> None:
         if unknown:
             raise unexpected(unknown)
+        if layout is not None:
+            self.as_layout(layout)
         if type(data) is not numpy.ndarray and data is not None and not isinstance(data, array_types()):
             raise TypeError(
                 f'Variable: numpy.ndarray or cupy.ndarray expected, {type(data).__name__} given; '
@@ -89,8 +94,7 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
     @property
     def array(self) -> Array:
         """The array, or None if it is not initialized."""
-        data: Any = self._data
-        node = self._node
+        data, node = self._data, self._node
         if data is not None and node is not None:
             if node.level:
                 expose(data)  # the user may write to it
@@ -511,6 +515,7 @@ class Parameter(Variable):
         self.initializer = initializer
         if shape is not None:
             self.initialize((shape,) if isinstance(shape, int) else shape)
+            self._grad_initializer = None
 
     @property
     def is_initialized(self) -> bool:
@@ -525,7 +530,10 @@ class Parameter(Variable):
         return get_dtype(getattr(self.initializer, 'dtype', None), map_mixed16=numpy.float32)
 
     def initialize(self, shape: Any) -> None:
-        """Makes its array of the given shape by its initializer, on its device.
+        """Makes its array of the given shape by its initializer, on its device; another call makes another array.
+
+        The gradient becomes None; or, of a Parameter that was made without a shape, NaN, or what ``cleargrad`` or
+        ``zerograd`` have said before.
 
         If several threads find it uninitialized, one makes the array, and all use that.
         """
@@ -561,10 +569,9 @@ class Parameter(Variable):
                 parameter._set_array(array)
         node: Any = self.edge
         node.describe(array)
-        if self._grad_initializer is not None:
-            device = self.device
-            grad = generate_array(self._grad_initializer, array.shape, device.xp, array.dtype, device=device)
-            node.grad_value = grad
+        initial, device = self._grad_initializer, self.device
+        like = array.shape, device.xp, array.dtype
+        node.grad_value = None if initial is None else generate_array(initial, *like, device=device)
         self._data = array  # last of all, because other threads test whether it exists
 
     def _uninitialize(self) -> None:

@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Iterable
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from types import FrameType, ModuleType
 from typing import Any
 
@@ -83,6 +83,8 @@ class AliasFinder(MetaPathFinder, Loader):
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         """The specification of a module of the alias; None for others, and for modules that do not exist."""
         home = home_of(fullname)
+        if home is None and fullname.startswith(f'{_ROOT}.') and not fullname.startswith(f'{__package__}.'):
+            return self._watched(fullname, path)
         found = None if home is None else importlib.util.find_spec(home)
         if home is not None and found is None and _is_imported(sys._getframe(2)):
             raise ModuleNotFoundError(f'No module named {fullname!r}: {_advice_on_module(home)}', name=fullname)
@@ -90,6 +92,13 @@ class AliasFinder(MetaPathFinder, Loader):
             return None
         spec = ModuleSpec(fullname, self, origin=found.origin, is_package=fullname == 'chainer')
         spec.loader_state = found
+        return spec
+
+    def _watched(self, name: str, path: Any) -> ModuleSpec | None:
+        """The specification of a module of this package, whose loader adds what Chainer's module has besides."""
+        spec = PathFinder.find_spec(name, path)
+        if spec is not None and spec.loader is not None and _may_lack_names(spec):
+            spec.loader = _WithLegacyNames(spec.loader, self)
         return spec
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
@@ -116,8 +125,34 @@ class AliasFinder(MetaPathFinder, Loader):
     def add_legacy_names(self, module: ModuleType) -> None:
         """Lets a module find the names that Chainer's module of this path has, and this one has not."""
         known = vars(module)
-        if not isinstance(known.get('__getattr__'), paths.LegacyNames) and paths.has_legacy_names(module.__name__):
+        lacks = module.__spec__ is not None and _may_lack_names(module.__spec__)
+        if lacks and not isinstance(known.get('__getattr__'), paths.LegacyNames):
             self.legacy_names.set(module, '__getattr__', paths.LegacyNames(module))
+
+
+def _may_lack_names(spec: ModuleSpec) -> bool:
+    """Whether Chainer's module of this path may have names, or modules, that this one has not."""
+    home = home_of(spec.name) or spec.name
+    return spec.submodule_search_locations is not None or paths.has_legacy_names(home)
+
+
+class _WithLegacyNames(Loader):
+    """The loader of a module, after which the module finds the names that Chainer's has."""
+
+    def __init__(self, loader: Any, finder: AliasFinder) -> None:
+        self._loader, self._finder = loader, finder
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        spec.loader = self._loader
+        module: ModuleType | None = self._loader.create_module(spec)
+        spec.loader = self
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        spec: Any = module.__spec__
+        spec.loader = module.__loader__ = self._loader
+        self._loader.exec_module(module)
+        self._finder.add_legacy_names(module)
 
 
 class Alias:

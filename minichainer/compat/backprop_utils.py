@@ -77,7 +77,8 @@ def backprop_step(
     nodes = [func.inputs[i] for i in target_input_indexes]
     others = len(func.inputs) - len(func.edges or ())  # indices of embeddings, which are no inputs here
     target_input_indexes = tuple([i - others for i in target_input_indexes])
-    if type(func).backward_accumulate is FunctionNode.backward_accumulate:
+    inherited = type(func).backward_accumulate is FunctionNode.backward_accumulate
+    if inherited and 'backward_accumulate' not in vars(func):
         for node, gx in zip(nodes, func._wanted_gradients(target_input_indexes, grad_outputs), strict=True):
             if gx is not None:
                 lists(node).append(gx)

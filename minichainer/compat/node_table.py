@@ -153,7 +153,7 @@ math.log_ndtr.LogNdtr(): x -> log_ndtr(x)
 math.logarithm_1p.Log1p(): x -> log1p(x)
 math.logsumexp.LogSumExp(axis=None): x -> logsumexp(x, axis)
 math.matmul.MatMul(transa=False, transb=False, transc=False, dtype=None): a, b -> \
-matmul(b, a, not transb, not transa) if transc else matmul(a, b, transa, transb)
+in_dtype(matmul(b, a, not transb, not transa) if transc else matmul(a, b, transa, transb), dtype)
 math.matmul.BatchMatMul(transa=False, transb=False): a, b -> batched(a, b, transa, transb)
 math.maximum.Maximum(): x1, x2 -> maximum(x1, x2)
 math.minimum.Minimum(): x1, x2 -> minimum(x1, x2)
@@ -166,7 +166,8 @@ math.ndtri.Ndtri(): x -> ndtri(x)
 math.polygamma.PolyGamma(): n, x -> polygamma(n, x)
 math.prod.Prod(axis=None, keepdims=False): x -> prod(x, axis, keepdims)
 math.sparse_matmul.CooMatMul(sp_row, sp_col, sp_shape, sp_order='other', transa=False, transb=False, transc=False, \
-dtype=None): sp, dn -> sparse_matmul(coo(sp, sp_row, sp_col, sp_shape, sp_order), dn, transa, transb)
+dtype=None): sp, dn -> in_dtype(\
+coo_product(coo(sp, sp_row, sp_col, sp_shape, sp_order), dn, transa, transb, transc), dtype)
 math.sqrt.Sqrt(): x -> sqrt(x)
 math.square.Square(): x -> square(x)
 math.sum.Sum(axis=None, keepdims=False): x -> sum(x, axis, keepdims)
@@ -211,7 +212,7 @@ x -> local_response_normalization(x, n, k, alpha, beta)
 pooling.average_pooling_2d.AveragePooling2D(ksize, stride=None, pad=0, cover_all=True, return_indices=False) \
 < Pooling2D: x -> average_pooling_2d(x, ksize, stride, pad)
 pooling.average_pooling_nd.AveragePoolingND(ndim, ksize, stride=None, pad=0, cover_all=False, pad_value=0) \
-< _PoolingND: x -> average_pooling_nd(x, ksize, stride, pad, pad_value)
+< _PoolingND: x -> not_covering(cover_all) or average_pooling_nd(x, ksize, stride, pad, pad_value)
 pooling.max_pooling_2d.MaxPooling2D(ksize, stride=None, pad=0, cover_all=True, return_indices=False) < Pooling2D: \
 x -> max_pooling_2d(x, ksize, stride, pad, cover_all)
 pooling.max_pooling_nd.MaxPoolingND(ndim, ksize, stride=None, pad=0, cover_all=True, return_indices=False) \

@@ -22,8 +22,10 @@ from minichainer.configuration import config, using_config
 from minichainer.differentiate import grad
 from minichainer.function_hook import get_function_hooks
 from minichainer.function_node import FunctionNode
-from minichainer.functions.array.conversion import identity
+from minichainer.functions.array.conversion import cast, identity
+from minichainer.functions.array.order import swapaxes
 from minichainer.functions.math.matmul import batch_matrix_product
+from minichainer.functions.math.sparse_matmul import sparse_matmul
 from minichainer.functions.noise.dropout import dropout
 from minichainer.functions.noise.zoneout import zoneout
 from minichainer.utils.sparse import CooMatrix
@@ -31,6 +33,8 @@ from minichainer.variable import Variable, as_variable
 
 _ROOT = __name__.partition('.')[0]
 _absent: Any = object()
+#: Options that are drawn at the first application if they are None.
+_DRAWS = frozenset({'mask', 'eps', 'r'})
 _ROW = re.compile(r'(?P<path>\S+)\.(?P<name>\w+)\((?P<constructor>.*?)\)(?: < (?P<base>\w+))?: (?P<call>.* -> .*)')
 
 
@@ -193,13 +197,21 @@ class LegacyNode(FunctionNode, metaclass=NodeClass):
         if type(self).backward is not LegacyNode.backward:  # a subclass may ask for any of them
             self.retain_inputs(range(len(inputs)))
             self.retain_outputs((0,))
+        self.options.update({name: value for name, value in vars(self).items() if name in self.options})
         with _unseen(), using_config('enable_backprop', True):
             self._applied_to = tuple(map(_place, given))
             found = call_of(self.row)(*self._applied_to, **self.options)
         self._results = tuple(map(as_variable, found if isinstance(found, (tuple, list)) else (found,)))
+        self._keep_draws()
         return tuple([y.array for y in self._results])
 
     forward_gpu = forward_cpu
+
+    def _keep_draws(self) -> None:
+        """Another application, of a copy, takes the same random numbers."""
+        for name in _DRAWS & self.options.keys():
+            if self.options[name] is None:
+                self.options[name] = getattr(self._own_node(), name, None)
 
     def backward(self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...], /) -> Any:
         pairs = [(y, gy) for y, gy in zip(self._results, grad_outputs, strict=True) if gy is not None]
@@ -269,10 +281,27 @@ def _coo(data: Any, row: Any, col: Any, shape: Any, order: str) -> CooMatrix:
     return matrix
 
 
+def _coo_product(a: Any, b: Any, transa: bool, transb: bool, transc: bool) -> Variable:
+    y = sparse_matmul(a, b, transa, transb)
+    return swapaxes(y, -1, -2) if transc else y
+
+
+def _in_dtype(y: Variable, dtype: Any) -> Variable:
+    return y if dtype is None else cast(y, dtype)
+
+
+def _not_covering(cover_all: bool) -> None:
+    if cover_all:
+        raise NotImplementedError('AveragePoolingND: cover_all=True is not supported; pad x by functions.pad instead')
+
+
 _HELPERS = {
     'as_variable': as_variable,
     'batched': batch_matrix_product,
     'coo': _coo,
+    'coo_product': _coo_product,
     'drawn': _drawn,
+    'in_dtype': _in_dtype,
+    'not_covering': _not_covering,
     'zoned_out': _zoned_out,
 }

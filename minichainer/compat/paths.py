@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import importlib.util
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -236,6 +237,15 @@ class LegacyNames:
         found = None if name.startswith('__') else find(self.path, name)
         if found is not None:
             return found
+        try:
+            return self._of_the_module(name)
+        except AttributeError:
+            below = submodule(self.module, name)
+            if below is None:
+                raise
+            return below
+
+    def _of_the_module(self, name: str) -> Any:
         if self.own is not None:
             return self.own(name)
         text = f'module {self.module.__name__!r} has no attribute {name!r}{former(f"{self.path}.{name}")}'
@@ -262,6 +272,23 @@ def find(path: str, name: str) -> Any:
     if family != 'functions' or not below:
         return None
     return importlib.import_module(f'{_ROOT}.compat.nodes').node_class(below, name)
+
+
+def submodule(package: ModuleType, name: str) -> ModuleType | None:
+    """A module of a package, loaded if it was not: where Chainer's is an attribute, because Chainer loads it.
+
+    Args:
+        package: a module of this package; if it is not a package, there is none.
+        name: the name of the module in it.
+
+    >>> import minichainer.training
+    >>> submodule(minichainer.training, 'trigger').__name__, submodule(minichainer.training, 'tricker')
+    ('minichainer.training.trigger', None)
+    """
+    full = f'{package.__name__}.{name}'
+    if name.startswith('__') or not hasattr(package, '__path__') or importlib.util.find_spec(full) is None:
+        return None
+    return importlib.import_module(full)
 
 
 def has_legacy_names(module: str) -> bool:

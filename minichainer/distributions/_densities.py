@@ -17,6 +17,7 @@ from minichainer.functions.loss._common import logistic_slope
 from minichainer.kernels import gamma as gamma_kernels
 from minichainer.kernels._scipy import special
 from minichainer.kernels.losses import logistic_losses
+from minichainer.variable import Variable
 
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 #: Numbers whose square is finite, by dtype.
@@ -319,6 +320,35 @@ def weighted(xp: Any, w: Any, x: Any) -> Any:
     """w x, and 0 where w is 0 even if x is infinite."""
     with numpy.errstate(invalid='ignore'):
         return xp.where(w == 0, xp.zeros((), x.dtype), w * x)
+
+
+@elementwise(lambda m, gy, x, at: m.zero_where(gy, x, at))
+def moved_from(xp: Any, x: Any, at: float, to: float) -> Any:
+    """x, and a constant where x is ``at``."""
+    return xp.where(x == at, xp.asarray(to, x.dtype), x)
+
+
+@elementwise(lambda m, gy, x, at: m.zero_where(gy, x, at), None)
+def zero_where(xp: Any, y: Any, x: Any, at: float = 0.0) -> Any:
+    """y, and 0 where x is ``at``."""
+    return xp.where(x == at, xp.zeros((), y.dtype), y)
+
+
+def p_log_p(p: Variable) -> Variable:
+    """The term p log p of entropies; 0 with the gradient 0 where p is 0, as in Chainer."""
+    logarithm: Variable = ops.log(moved_from(p, 0.0, 1.0))
+    return p * logarithm
+
+
+def q_log_of_1_minus(q: Variable, p: Variable) -> Variable:
+    """q log(1 - p), for a q that is 0 where p is 1; 0 with the gradient 0 there."""
+    logarithm: Variable = ops.log1p(-moved_from(p, 1.0, 0.0))
+    return q * logarithm
+
+
+def weighted_own(w: Variable, x: Variable) -> Variable:
+    """As :func:`weighted`, of probabilities and their own logarithms; with the gradient 0 where w is 0."""
+    return w * zero_where(x, w)
 
 
 #: Coefficients of Stirling's series of the log-gamma function, of the powers -1, -3, -5, ...

@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 from minichainer.distribution import register_kl
-from minichainer.distributions._densities import quiet_log, weighted
+from minichainer.distributions._densities import p_log_p, quiet_log, weighted, weighted_own
 from minichainer.distributions._parametric import Parametric, computed, holds, log_of_probability, raw
 from minichainer.functions.activation.softmax import log_softmax
 from minichainer.functions.array.gathering import selected
@@ -52,7 +52,13 @@ class _Categories(Parametric):
     @computed
     def entropy(self) -> Variable:
         """Entropy."""
-        return -sum_(weighted(self.p, self.log_p), -1)
+        return -sum_(self._p_log_p, -1)
+
+    @property
+    @computed
+    def _p_log_p(self) -> Variable:
+        given = self._parameters.get('p')
+        return weighted_own(self.p, self.log_p) if given is None else p_log_p(given)
 
     def _draw_labels(self, n: int) -> Any:
         """Labels of shape ``(n,) + batch_shape``, by the draws of ``numpy.random.choice`` for each row."""
@@ -256,8 +262,7 @@ def _between_categories(p: _Categories, q: _Categories) -> Variable:
             f'kl_divergence: distributions of as many categories expected, got {p._count} and {q._count}'
         )
     # Two sums, because infinities cancel to NaN in a difference of logarithms.
-    own = weighted(p.p, p.log_p)
-    return sum_(own - weighted(p.p, q.log_p), -1)
+    return sum_(p._p_log_p - weighted(p.p, q.log_p), -1)
 
 
 register_kl(Categorical, Categorical)(_between_categories)

@@ -15,11 +15,14 @@ from minichainer.distributions._densities import (
     checked_bernoulli_log_density,
     log_odds,
     log_of_1_minus_exp,
+    p_log_p,
     poisson_cdf,
     poisson_log_density,
     poisson_log_density_at_edge,
     poisson_survival,
+    q_log_of_1_minus,
     weighted,
+    weighted_own,
     x_log_of_1_minus,
 )
 from minichainer.distributions._parametric import (
@@ -191,14 +194,21 @@ class Bernoulli(Parametric):
     @computed
     def entropy(self) -> Variable:
         """Entropy."""
-        return weighted(self.p, softplus(-self.logit)) + weighted(self._rest, softplus(self.logit))
+        one, zero = self._own_terms()
+        return -(one + zero)
+
+    def _own_terms(self) -> tuple[Variable, Variable]:
+        """p log p of both values."""
+        p = self._parameters.get('p')
+        if p is not None:
+            return p_log_p(p), q_log_of_1_minus(self._rest, p)
+        return weighted_own(self.p, -softplus(-self.logit)), weighted_own(self._rest, -softplus(self.logit))
 
 
 @register_kl(Bernoulli, Bernoulli)
 def _between_bernoullis(p: Bernoulli, q: Bernoulli) -> Variable:
-    of_one = weighted(p.p, softplus(-q.logit)) - weighted(p.p, softplus(-p.logit))
-    of_zero = weighted(p._rest, softplus(q.logit)) - weighted(p._rest, softplus(p.logit))
-    return of_one + of_zero
+    one, zero = p._own_terms()
+    return (weighted(p.p, softplus(-q.logit)) + one) + (weighted(p._rest, softplus(q.logit)) + zero)
 
 
 class Geometric(Parametric):
@@ -306,7 +316,13 @@ class Geometric(Parametric):
     @computed
     def entropy(self) -> Variable:
         """Entropy."""
-        return -log(self.p) - x_log_of_1_minus(self._failures, self.p)
+        return -log(self.p) - self._log_of_failures
+
+    @property
+    @computed
+    def _log_of_failures(self) -> Variable:
+        """The mean logarithm of the probability of all failures."""
+        return q_log_of_1_minus(self._failures, self.p)
 
     @property
     @computed
@@ -317,9 +333,7 @@ class Geometric(Parametric):
 
 @register_kl(Geometric, Geometric)
 def _between_geometrics(p: Geometric, q: Geometric) -> Variable:
-    failures = p._failures
-    of_failures = x_log_of_1_minus(failures, p.p) - x_log_of_1_minus(failures, q.p)
-    return log(p.p) - log(q.p) + of_failures
+    return log(p.p) - log(q.p) + (p._log_of_failures - x_log_of_1_minus(p._failures, q.p))
 
 
 class Poisson(Parametric):

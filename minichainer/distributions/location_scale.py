@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 from minichainer.distribution import register_kl
@@ -197,15 +198,17 @@ class Cauchy(Symmetric):
         return self.loc + self.scale * noise
 
     @property
-    @computed
     def mean(self) -> Variable:
-        """NaN, because there is none."""
-        return self._constant(math.nan)
+        """NaN, with a RuntimeWarning, because there is none."""
+        return self._undefined('mean')
 
     @property
-    @computed
     def variance(self) -> Variable:
-        """NaN, because there is none."""
+        """NaN, with a RuntimeWarning, because there is none."""
+        return self._undefined('variance')
+
+    def _undefined(self, moment: str) -> Variable:
+        warnings.warn(f'the {moment} of a Cauchy distribution is undefined', RuntimeWarning, stacklevel=3)
         return self._constant(math.nan)
 
     @property

@@ -26,7 +26,7 @@ def export(
     The model is called once, with ``config.train`` off, and the functions that it applies become layers. Supported
     are convolutions and deconvolutions of images, fully connected layers, batch normalization, average and max
     pooling, local response normalization, ReLU, leaky ReLU, sigmoid, softmax along axis 1, concatenation, reshaping,
-    sums, products and the maximum of arrays of one shape.
+    sums, products and the maximum of arrays of one shape. Conversions of dtypes are left out: Caffe has one dtype.
 
     Args:
         model: link or function of one Variable, which returns a Variable or several.
@@ -96,9 +96,12 @@ def _layers(model: Any, x: Variable) -> Iterator[tuple[str, Layer, list[str]]]:
         outputs = model(x)
     needed = _reachable(outputs)
     calls = sorted((call for call in hook.calls if call[0] in needed), key=lambda call: call[0].rank)
-    names: dict[Any, str] = {}
+    names: dict[Any, str | None] = {}
     counts: Counter[tuple[str, int]] = Counter()
     for function, arrays in calls:
+        if function.label == 'Cast':  # Caffe has one dtype; of a weight, the array is written as it was computed with
+            names[function] = _origin(function.inputs[0], x, names)
+            continue
         key = function.label, function.rank
         counts[key] += 1
         name = names[function] = f'{function.label}-{function.rank}-{counts[key]}'
@@ -124,10 +127,15 @@ def _reachable(outputs: Any) -> set[Any]:
     return found
 
 
-def _bottoms(function: Any, name: str, x: Variable, names: Mapping[Any, str]) -> list[str]:
+def _origin(node: Any, x: Variable, names: Mapping[Any, str | None]) -> str | None:
+    """The name of what makes an array: a layer, or the input; None for others, such as weights."""
+    return _INPUT if node is x.node else names.get(node.creator_node)
+
+
+def _bottoms(function: Any, name: str, x: Variable, names: Mapping[Any, str | None]) -> list[str]:
     """Names of the layers that inputs come from."""
     nodes = function.inputs[: DATA_INPUTS.get(function.label)]
-    found = [_INPUT if node is x.node else names.get(node.creator_node) for node in nodes]
+    found = [_origin(node, x, names) for node in nodes]
     if None in found:
         raise ValueError(f'export: {name} cannot be written: its input {found.index(None)} is made by no layer')
     return [bottom for bottom in found if bottom is not None]

@@ -40,6 +40,9 @@ class SpectralNormalization(WeightHook):
         weight_name: name of the weight.
         name: name of the hook.
 
+    Attributes:
+        v: the vector v of the last forward computation.
+
     Raises:
         AssertionError: ``n_power_iteration`` is less than 1.
 
@@ -99,6 +102,10 @@ class SpectralNormalization(WeightHook):
                 f"SpectralNormalization: Weight '{self.weight_name}' of {type(link).__name__} must have an axis "
                 f'{self.axis}, that of outputs, got shape {W.shape}'
             )
+        if not W.shape[self.axis]:
+            raise ValueError(
+                f'SpectralNormalization: expected {self.weight_name}.shape[{self.axis}] > 0, got shape {W.shape}'
+            )
         with link.device.create_context():
             u = link.xp.random.normal(size=W.shape[self.axis]).astype(W.dtype)
         link.add_persistent(self.vector_name, u)
@@ -136,6 +143,7 @@ class SpectralNormalization(WeightHook):
         W = getattr(link, self.weight_name)
         matrix = self.reshape_W(W)
         u, v = self._iterated(link.xp, matrix._data, getattr(link, self.vector_name))
+        self.v = v
         if config.train:  # in place, since copies of the link share the array
             kept = getattr(link, self.vector_name)
             about_to_write(kept)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from minichainer.serializer import DamagedSnapshotError, MissingEntryError, Serializer, check_object
+from minichainer.serializer import DamagedSnapshotError, MissingEntryError, Serializer, check_object, save_any
 from minichainer.serializers._deserializer import EntryDeserializer, Strictness, strictness
 from minichainer.serializers._entries import Entry
 from minichainer.serializers._hdf5_entries import HDF5Entries, h5py_module
@@ -57,7 +57,7 @@ def save_hdf5(filename: Any, obj: Any, compression: int = 4, *, durable: bool = 
 
     Args:
         filename: its path.
-        obj: a link, optimizer, trainer or any object with a ``serialize`` method.
+        obj: a link, optimizer, trainer or any object with a ``serialize`` method, or a dict of arrays by name.
         compression: level of gzip, 0 to 9.
         durable: whether to wait until the file is on the disk, so that it survives a power failure.
 
@@ -67,7 +67,7 @@ def save_hdf5(filename: Any, obj: Any, compression: int = 4, *, durable: bool = 
         TypeError: a value cannot be saved.
     """
     check_object('save_hdf5', filename, obj)
-    write_hdf5(filename, lambda serializer: serializer.save(obj), compression, durable)
+    write_hdf5(filename, lambda serializer: save_any(serializer, obj), compression, durable)
 
 
 def write_hdf5(

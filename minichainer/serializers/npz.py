@@ -10,7 +10,7 @@ import numpy
 
 from minichainer import backend
 from minichainer.backends import cuda
-from minichainer.serializer import DamagedSnapshotError, Serializer, check_object
+from minichainer.serializer import DamagedSnapshotError, Serializer, check_object, save_any
 from minichainer.serializers._deserializer import EntryDeserializer, Strictness, strictness
 from minichainer.serializers._entries import Entry
 from minichainer.serializers._npz_file import NpzFile, write_npz
@@ -79,7 +79,7 @@ def save_npz(file: Any, obj: Any, compression: bool = True, *, durable: bool = T
 
     Args:
         file: path, or a binary file open for writing. The suffix ``.npz`` is not added.
-        obj: a link, optimizer, trainer or any object with a ``serialize`` method.
+        obj: a link, optimizer, trainer or any object with a ``serialize`` method, or a dict of arrays by name.
         compression: by deflate.
         durable: whether to wait until the file is on the disk, so that it survives a power failure.
 
@@ -98,7 +98,7 @@ def save_npz(file: Any, obj: Any, compression: bool = True, *, durable: bool = T
     """
     check_object('save_npz', file, obj)
     serializer = DictionarySerializer()
-    serializer.save(obj)
+    save_any(serializer, obj)
     if not isinstance(file, (str, os.PathLike)):
         write_npz(file, serializer.target, compression)
         return

@@ -82,7 +82,7 @@ def get_order(row: Any, col: Any) -> str:
         ``'C'`` by row and then by column, ``'F'`` by column and then by row, ``'other'`` by neither.
 
     Raises:
-        ValueError: the shapes differ.
+        ValueError: the shapes differ, or an entry has only one of its numbers.
 
     >>> import numpy as np
     >>> from minichainer import utils
@@ -91,15 +91,20 @@ def get_order(row: Any, col: Any) -> str:
     """
     if row.shape != col.shape:
         raise ValueError(f'get_order: shape of row and col must be the same, got {row.shape} and {col.shape}')
+    if bool(((row < 0) != (col < 0)).any()):
+        raise ValueError('get_order: -1 marks absent entries in both row and col, got entries with one of the two')
     if _is_sorted(row, col):
         return 'C'
     return 'F' if _is_sorted(col, row) else 'other'
 
 
 def _is_sorted(first: Any, second: Any) -> bool:
-    step, step2 = first[..., 1:] - first[..., :-1], second[..., 1:] - second[..., :-1]
-    absent = (first[..., 1:] < 0) | (second[..., 1:] < 0)
-    return bool(((step > 0) | ((step == 0) & (step2 >= 0)) | absent).all())
+    """Whether the entries that are there are sorted by the first, and then by the second."""
+    if first.ndim > 1:
+        return all(map(_is_sorted, first, second))
+    first, second = first[first >= 0], second[first >= 0]
+    step, step2 = first[1:] - first[:-1], second[1:] - second[:-1]
+    return bool(((step > 0) | ((step == 0) & (step2 >= 0))).all())
 
 
 def to_coo(x: Any, ldnz: int | None = None, requires_grad: bool = False) -> CooMatrix:

@@ -225,12 +225,20 @@ def _element_slope(
 
     def sample(offset: float) -> list[Any]:
         x[index] = original + offset
-        return [y._data if isinstance(y, Variable) else y for y in as_tuple(f())]
+        return [_as_floats(y) for y in as_tuple(f())]
 
     try:
         return slope(sample, grad_outputs, eps, detector)
     finally:
         x[index] = original
+
+
+def _as_floats(y: Any) -> Any:
+    """An output as an array of floats, also if it is a number or an array of ints; None stays."""
+    y = y._data if isinstance(y, Variable) else y
+    if isinstance(y, (int, float)) or getattr(y, 'dtype', np.dtype('f')).kind in 'iub':
+        return get_array_module(y).asarray(y, np.float64)
+    return y
 
 
 def _check_perturbable(inputs: Sequence[Any], grad_outputs: Sequence[Any]) -> None:

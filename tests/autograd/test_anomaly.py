@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import threading
 import traceback
 
@@ -87,7 +86,7 @@ def frames_in(text):
 
 
 def notes_of(error, capsys):
-    return '\n'.join(error.__notes__) if sys.version_info >= (3, 11) else capsys.readouterr().err
+    return '\n'.join([str(error), *getattr(error, '__notes__', ()), capsys.readouterr().err])
 
 
 @pytest.mark.parametrize('kind', NAN)
@@ -118,6 +117,8 @@ def test_errors_in_backward_show_the_users_line(kind, run, mode, capsys):
             PASSES[run](y, x)
     text = notes_of(error.value, capsys)
     assert f'in the backward of {y.creator_node.label}' in text
+    assert text.count('Stacktrace of the function') == 1
+    assert ('Stacktrace of the function' in str(error.value)) == (mode == 'debug mode')
     assert 'FAILING[kind](x)  # the line' in text
     assert frames_in(text)[-1] == HERE
     assert x.grad is None

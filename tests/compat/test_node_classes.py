@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,87 @@ KINKED = {
     'normalization.batch_normalization.BatchNormalization': 'squares of normalized values do not depend on x',
     'array.cast.Cast': 'to float32',
 }
+
+
+# --- options -------------------------------------------------------------------------------------------------------
+
+#: Options that change nothing here: the inputs say the same, or the result has it anyway.
+WITHOUT_EFFECT = {
+    'array.copy.Copy': {'in_device'},
+    'array.transpose_sequence.TransposeSequence': {'length'},
+    'connection.convolution_nd.ConvolutionND': {'ndim'},
+    'connection.deconvolution_nd.DeconvolutionND': {'ndim'},
+    'noise.dropout.Dropout': {'return_mask'},
+    'pooling.average_pooling_2d.AveragePooling2D': {'cover_all', 'return_indices'},  # nor in Chainer
+    'pooling.average_pooling_nd.AveragePoolingND': {'ndim'},
+    'pooling.max_pooling_2d.MaxPooling2D': {'return_indices'},
+    'pooling.max_pooling_nd.MaxPoolingND': {'ndim', 'return_indices'},
+    'pooling.unpooling_nd.UnpoolingND': {'ndim'},
+}
+
+
+def test_every_option_reaches_the_call() -> None:
+    for (path, name), row in nodes.rows().items():
+        if row.call:
+            options = inspect.signature(eval(f'lambda {row.constructor}: None')).parameters
+            unused = {option for option in options if not re.search(rf'\b{option}\b', row.call.partition('->')[2])}
+            assert unused == WITHOUT_EFFECT.get(f'{path}.{name}', set()), f'{path}.{name}'
+
+
+@pytest.mark.parametrize('transa', [False, True])
+@pytest.mark.parametrize('transb', [False, True])
+def test_a_sparse_product_is_transposed_and_has_the_dtype(transa: bool, transb: bool) -> None:
+    a, b = np.array([[1.0, 0, 2], [0, 3, 0]]), np.arange(12.0).reshape(3, 4)
+    coo = chainer.utils.to_coo(a.T.copy() if transa else a)
+    dense = b.T.copy() if transb else b
+    cls = node_class('math.sparse_matmul.CooMatMul')
+    data, dense = chainer.Variable(coo.data.array), chainer.Variable(dense)
+    (y,) = cls(coo.row, coo.col, coo.shape, coo.order, transa, transb, True, np.float32).apply((data, dense))
+    np.testing.assert_array_equal(y.array, (a @ b).T)
+    assert y.dtype == np.float32
+    y.grad = gy = np.arange(8, dtype='f').reshape(4, 2)
+    y.backward()
+    gb = a.T @ gy.T
+    np.testing.assert_array_equal(dense.grad, gb.T if transb else gb)
+    np.testing.assert_array_equal(data.grad, (gy.T @ b.T)[(coo.col, coo.row) if transa else (coo.row, coo.col)])
+
+
+def test_a_product_has_the_dtype_that_was_given() -> None:
+    (y,) = node_class('math.matmul.MatMul')(dtype=np.float32).apply((np.eye(2), np.eye(2)))
+    assert y.dtype == np.float32
+
+
+def test_average_pooling_of_hanging_windows_is_refused() -> None:
+    with pytest.raises(NotImplementedError, match='cover_all'):
+        node_class('pooling.average_pooling_nd.AveragePoolingND')(1, 2, 2, cover_all=True).apply(
+            (np.ones((1, 1, 3)),)
+        )
+
+
+X20 = np.ones((4, 5), np.float32)
+#: Classes that draw random numbers once: what makes them, their inputs, and the name of what was drawn.
+DRAWING = {
+    'dropout': (lambda: node_class('noise.dropout.Dropout')(0.5), (X20,), 'mask'),
+    'gaussian': (lambda: node_class('noise.gaussian.Gaussian')(), (X20, X20), 'eps'),
+    'rrelu': (lambda: node_class('activation.rrelu.RReLU')(), (-X20,), 'r'),
+    'dropconnect': (
+        lambda: node_class('noise.simplified_dropconnect.SimplifiedDropconnect')(0.5), (X20, X20), 'mask'
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize('name', DRAWING)
+def test_a_node_that_is_applied_twice_draws_once(name: str) -> None:
+    make, inputs, drawn = DRAWING[name]
+    node = make()
+    assert getattr(node, drawn) is None
+    (first,), (second,) = node.apply(inputs), node.apply(inputs)
+    np.testing.assert_array_equal(second.array, first.array)
+    np.testing.assert_array_equal(node.forward(inputs)[0], first.array)
+    other = make()
+    setattr(other, drawn, getattr(node, drawn))
+    np.testing.assert_array_equal(other.apply(inputs)[0].array, first.array)
+    assert not np.array_equal(make().apply(inputs)[0].array, first.array)
 
 
 # --- subclasses, attributes and inputs -----------------------------------------------------------------------------

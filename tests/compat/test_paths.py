@@ -10,6 +10,7 @@ import contextlib
 import functools
 import importlib
 import json
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -165,6 +166,41 @@ def test_a_module_with_the_name_of_its_function_is_a_module_in_its_family(path: 
     assert isinstance(module, ModuleType)
     assert getattr(chainer(family), name) is module
     assert getattr(minichainer.functions, name) is getattr(module, name)
+
+
+READ_ATTRIBUTES = """
+import functools, json, sys
+import minichainer.compat
+minichainer.compat.install()
+import chainer
+for path in json.loads(sys.stdin.read()):
+    found = functools.reduce(getattr, path.split('.'), chainer)
+    assert path.rpartition('.')[2] in (found.__name__.rpartition('.')[2], 'cuda', 'caffe_pb2'), (path, found)
+"""
+
+
+@pytest.mark.parametrize('turn', [1, -1], ids=['in order', 'the other way round'])
+@pytest.mark.parametrize('kind', ['modules', 'node classes'])
+def test_modules_and_node_classes_are_attributes_before_anybody_imports_them(kind: str, turn: int) -> None:
+    found = [path for path in PATHS if path not in {'.', *LEFT_OUT}]
+    if kind == 'node classes':
+        found = [f'functions.{path}.{name}' for path, name in nodes.rows()]
+    program = [sys.executable, '-W', 'ignore', '-c', READ_ATTRIBUTES]
+    run = subprocess.run(program, input=json.dumps(found[::turn]), capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0, run.stderr[-2000:]
+
+
+def test_a_module_that_was_loaded_beside_the_alias_is_as_without_it() -> None:
+    code = """
+import inspect, minichainer.compat
+minichainer.compat.install()
+import minichainer.functions.noise.dropout as dropout
+assert type(dropout.__loader__).__name__ == type(dropout.__spec__.loader).__name__ == 'SourceFileLoader'
+assert 'def dropout' in inspect.getsource(dropout) and dropout.Dropout(0.5).options['dropout_ratio'] == 0.5
+minichainer.compat.uninstall()
+assert not hasattr(dropout, 'Dropout')
+"""
+    subprocess.run([sys.executable, '-c', code], check=True, timeout=120)
 
 
 # --- names by repositories -----------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Saved arrays that are modified before backward: what is detected, and which programs must go on working."""
 
 import gc
+import sys
 import warnings
 import weakref
 
@@ -10,7 +11,7 @@ import pytest
 import minichainer as chainer
 import minichainer.functions as F
 import minichainer.links as L
-from minichainer import autograd, optimizers
+from minichainer import _inplace, autograd, optimizers
 from minichainer.errors import InplaceError, InplaceWarning
 from minichainer.gradient_check import numerical_grad
 
@@ -339,3 +340,20 @@ def test_users_arrays_stay_writable():
     y = F.exp(x * 1.0)
     F.sum(y).backward()
     assert x.array.flags.writeable and y.array.flags.writeable and x.grad.flags.writeable
+
+
+def test_arrays_may_be_freed_after_the_interpreter_has_cleared_the_module(monkeypatch):
+    tables = _inplace.exposed, _inplace._read
+    sizes = [len(table) for table in tables]
+    leaf = chainer.Variable(np.ones(3))
+    y = F.exp(leaf)
+    kept = [y.array, y[1:].array, leaf.array, leaf, y]
+    assert all(len(table) > size for table, size in zip(tables, sizes, strict=True))
+    ignored = []
+    monkeypatch.setattr(sys, 'unraisablehook', ignored.append)
+    with monkeypatch.context() as cleared:
+        cleared.setattr(_inplace, 'exposed', None)
+        cleared.setattr(_inplace, '_read', None)
+        del leaf, y, kept
+    assert not ignored
+    assert [len(table) for table in tables] == sizes

@@ -662,3 +662,41 @@ def test_function_node_has_no_names_that_chainer_does_not_have():
         retain_outputs saved shape stack take_from_outputs takes_any_layout unchain view""".split()
     )
     assert {name for name in dir(chainer.FunctionNode) if not name.startswith('_')} <= before_autograd
+
+
+class Doubling(chainer.FunctionNode):
+    def forward(self, inputs):
+        return (inputs[0] + inputs[0],)
+
+    def backward(self, indexes, grad_outputs):
+        return (grad_outputs[0] * 2,)
+
+
+class OldDoubling(chainer.Function):
+    def forward(self, inputs):
+        return (inputs[0] + inputs[0],)
+
+
+@pytest.mark.parametrize('cls', [Doubling, OldDoubling])
+def test_a_type_check_of_one_object_is_called(cls):
+    function, x, seen = cls(), np.ones((2, 3)), []
+    function.check_type_forward = lambda types: seen.append(types[0].shape)
+    function.apply((x,)) if cls is Doubling else function(x)
+    assert seen == [(2, 3)]
+    function = cls()
+    function.check_type_forward = lambda types: chainer.utils.type_check.expect(types[0].ndim == 3)
+    with pytest.raises(chainer.utils.type_check.InvalidType, match=r'in: .*Doubling \(Forward\)'):
+        function.apply((x,)) if cls is Doubling else function(x)
+
+
+def test_a_backward_accumulate_of_one_object_is_called():
+    function, x, seen = Doubling(), chainer.Variable(np.ones(2)), []
+
+    def accumulate(indexes, grad_outputs, grad_inputs):
+        seen.append(grad_inputs)
+        return (grad_outputs[0] * 5,)
+
+    function.backward_accumulate = accumulate
+    y = F.sum(function.apply((x,))[0])
+    y.backward()
+    assert seen == [(None,)] and x.grad.tolist() == [5, 5]

@@ -112,6 +112,37 @@ def test_entropies_of_any_size(k: float) -> None:
         assert check_gradients(lambda x, make=make: make(x).entropy, at(k), order=2, seed=0)
 
 
+#: Of distributions in which something is impossible: the gradients of their entropies. The derivative is infinite
+#: there; Chainer counts the term of what is impossible as a constant 0.
+CERTAIN = {
+    'Categorical': (D.Categorical, at((0, 1), (0.5, 0.5)), at((0, -1), (np.log(2) - 1, np.log(2) - 1))),
+    'OneHotCategorical': (D.OneHotCategorical, at((0, 1), (0.5, 0.5)), at((0, -1), (np.log(2) - 1, np.log(2) - 1))),
+    'Categorical by logit': (lambda x: D.Categorical(logit=x), at(-np.inf, 0), at(0, 0)),
+    'Bernoulli': (D.Bernoulli, at(0, 1, 0.5), at(1, -1, 0)),
+    'Bernoulli by logit': (lambda x: D.Bernoulli(logit=x), at(-np.inf, np.inf, 0), at(0, 0, 0)),
+    'Geometric': (D.Geometric, at(1), at(-1)),
+}
+
+
+@pytest.mark.parametrize('name', CERTAIN)
+@pytest.mark.parametrize('dtype', 'fd')
+def test_entropies_of_the_certain_have_the_gradients_of_chainer(name: str, dtype: str) -> None:
+    make, start, expected = CERTAIN[name]
+    x = Variable(start.astype(dtype))
+    (gx,) = chainer.grad([make(x).entropy], [x], enable_double_backprop=True)
+    np.testing.assert_allclose(gx.array, expected, rtol=1e-6, atol=1e-7)
+    (ggx,) = chainer.grad([gx], [x])
+    assert np.isfinite(ggx.array).all()
+
+
+@pytest.mark.parametrize('name', CERTAIN)
+def test_a_divergence_from_the_certain_has_a_gradient(name: str) -> None:
+    make, start, _ = CERTAIN[name]
+    x, other = Variable(start), Variable(np.full(start.shape, 0.5))
+    gx, gy = chainer.grad([chainer.kl_divergence(make(x), make(other))], [x, other])
+    assert np.isfinite(gx.array).all() and np.isfinite(gy.array).all()
+
+
 def test_impossible_values_have_no_gradient() -> None:
     cases = [
         D.Exponential, D.Poisson, lambda p: D.Geometric(p / 2), lambda p: D.Gamma(p, p), lambda p: D.LogNormal(p, p),

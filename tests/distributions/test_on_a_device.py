@@ -12,7 +12,7 @@ import minichainer as chainer
 from minichainer.backends import cuda
 from tests.distributions.rows import ROWS, Row
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings('ignore:.*undefined:RuntimeWarning')]
 every_row = pytest.mark.parametrize('row', ROWS, ids=str)
 OF_VALUES = ('log_prob', 'prob', 'cdf', 'log_cdf', 'survival_function', 'log_survival_function')
 MOMENTS = ('mean', 'mode', 'variance', 'stddev', 'covariance', 'entropy')

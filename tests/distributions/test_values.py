@@ -16,6 +16,7 @@ import minichainer.distributions as D
 from minichainer.variable import Variable
 from tests.distributions.rows import OF_NUMBERS, ROWS, TRIL, P, Row, at
 
+pytestmark = pytest.mark.filterwarnings('ignore:.*of a Cauchy distribution is undefined:RuntimeWarning')
 SCIPY = {
     'cdf': 'cdf', 'log_cdf': 'logcdf', 'survival_function': 'sf', 'log_survival_function': 'logsf', 'icdf': 'ppf',
     'mean': 'mean', 'variance': 'var', 'stddev': 'std', 'entropy': 'entropy',
@@ -151,6 +152,15 @@ def test_quantiles_of_counts_are_the_smallest_sufficient() -> None:
 def test_moments(row: Row, member: str) -> None:
     y = getattr(row.dist(), member)
     np.testing.assert_allclose(y.array, np.broadcast_to(expected(row, member), (3,)), rtol=1e-10)
+
+
+@pytest.mark.parametrize('member', ['mean', 'variance', 'stddev'])
+def test_moments_that_there_are_not_warn_each_time(member: str) -> None:
+    d = D.Cauchy(at(0, 1), at(1, 2))
+    for _ in range(2):
+        with pytest.warns(RuntimeWarning, match='of a Cauchy distribution is undefined') as caught:
+            assert np.isnan(getattr(d, member).array).all()
+        assert member == 'stddev' or caught[0].filename == __file__
 
 
 @every_row

@@ -179,3 +179,23 @@ def test_wrong_arguments(tmp_path: Path, args: Any, error: type[Exception], text
         caffe.export(F.relu, args, tmp_path)
     with pytest.raises(FileNotFoundError, match='there is no folder'):
         caffe.export(F.relu, [_images(2, 4)], tmp_path / 'missing')
+
+
+WIDE = np.random.RandomState(1).uniform(-1, 1, 54)
+MIXED = {
+    'linear': lambda x: F.linear(x, WIDE[:24].reshape(2, 12)),
+    'linear of a parameter': lambda x: F.linear(x, chainer.Parameter(WIDE[:24].reshape(2, 12))),
+    'convolution': lambda x: F.convolution_2d(x, WIDE.reshape(2, 3, 3, 3), pad=1),
+    'deconvolution': lambda x: F.deconvolution_2d(x, WIDE.reshape(3, 2, 3, 3)),
+    'normalization': lambda x: F.cast(L.BatchNormalization(3, dtype='f')(F.cast(x, 'e')), 'f'),
+    'between layers': lambda x: F.sigmoid(F.cast(F.cast(F.relu(x), 'd') * F.cast(x, 'd'), 'f')),
+}
+
+
+@pytest.mark.parametrize('name', MIXED)
+def test_conversions_of_dtypes_are_no_layers(name: str, tmp_path: Path) -> None:
+    x = _images(1, 3, 2, 2)
+    caffe.export(MIXED[name], [x], str(tmp_path))
+    with chainer.using_config('train', False):
+        np.testing.assert_allclose(_read(tmp_path, x)[0], MIXED[name](x).array, rtol=1e-3, atol=1e-3)
+    assert 'Cast' not in (tmp_path / 'chainer_model.prototxt').read_text()

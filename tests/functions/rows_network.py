@@ -122,6 +122,11 @@ def sce(x: Any, t: Any, **params: Any) -> Any:
     return F.softmax_cross_entropy(x, t, **params)
 
 
+def soft_sce(x: Any, t: Any, **params: Any) -> Any:
+    """With a gradient of the targets."""
+    return sce(x, t, enable_double_backprop=True, **params)
+
+
 W3 = np.array([0.5, 1.5, 2.0])
 T = np.array([0, 2], 'i')
 SCE_ERRORS = (
@@ -244,7 +249,7 @@ ROWS = [
         errors=SCE_ERRORS, special=SCE_SPECIAL, except_from={'zero-d': 'x needs two axes'},
     ),
     Row(
-        'softmax_cross_entropy', sce, _soft, (ANY, PROBABILITIES),
+        'softmax_cross_entropy', soft_sce, _soft, (ANY, PROBABILITIES),
         (
             *grid((2, 3), (2, 3), soft_target_loss=['cross-entropy', 'kl-divergence'], reduce=['mean', 'no']),
             case((2, 3, 2), (2, 3, 2)), case((2, 3, 2), (2, 3, 2), normalize=False),

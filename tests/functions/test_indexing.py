@@ -15,6 +15,7 @@ import minichainer.functions as F
 
 ONE, TWO, THREE = (np.arange(1.0, 1 + np.prod(s)).reshape(s) for s in ((4,), (3, 4), (2, 3, 4)))
 a = np.array
+V = chainer.Variable
 MASK = [True, False, True, True]
 
 #: name: array, index, what it means.
@@ -52,6 +53,10 @@ KINDS: dict[str, tuple[Any, Any, Any]] = {
     'tuple of a tuple of tuples': (TWO, (((1, 1), (0, 2)),), (a([[1, 1], [0, 2]]),)),
     'tuple of a list of lists': (TWO, ([[1, 1], [0, 2]],), (a([[1, 1], [0, 2]]),)),
     'tuple of an empty tuple': (TWO, ((),), (a([], int),)),
+    'tuple of a list of an empty list': (TWO, ([[]],), (a([[]], int),)),
+    'tuple of a list of empty lists': (TWO, ([[], []],), (a([[], []], int),)),
+    'empty lists': (TWO, ([], []), (a([], int), a([], int))),
+    'tuple with a list of an empty tuple': (TWO, (slice(None), [()]), (slice(None), a([[]], int))),
     'tuple with a tuple': (TWO, ((1, 1), slice(1, 3)), (a([1, 1]), slice(1, 3))),
     'tuple with a list': (TWO, (slice(None), [1, 1]), (slice(None), a([1, 1]))),
     'tuple with a range': (TWO, (range(2), 1), (a([0, 1]), a([1, 1]))),
@@ -115,4 +120,13 @@ def test_what_is_no_index_is_refused(index: Any) -> None:
         lambda: chainer.Variable(ONE)[index],
     ):
         with pytest.raises(IndexError):
+            call()
+
+
+@pytest.mark.parametrize('debug', [False, True])
+@pytest.mark.parametrize('kind', [IndexError, ValueError])
+def test_two_ellipses_are_the_errors_of_both_modes(kind: type[Exception], debug: bool) -> None:
+    index = (Ellipsis, Ellipsis)
+    for call in (lambda: F.get_item(TWO, index), lambda: F.scatter_add(TWO, index, TWO), lambda: V(TWO)[index]):
+        with chainer.using_config('debug', debug), pytest.raises(kind, match='single ellipsis'):
             call()

@@ -159,6 +159,13 @@ def test_copy_shares_no_memory_and_cast_to_the_same_dtype_is_a_node() -> None:
     assert F.cast(x, 'd').creator.label == 'Cast'
 
 
+def test_copy_to_the_dummy_device_is_one_on_the_cpu() -> None:
+    x = V(np.ones(3))
+    y = F.copy(x, chainer.backends.cuda.DummyDevice)
+    F.sum(y * 2).backward()
+    np.testing.assert_array_equal(x.grad, [2, 2, 2])
+
+
 @pytest.mark.parametrize('typ', 'ef')
 def test_cast_to_a_narrower_dtype_and_gradient_back(typ: str) -> None:
     x = V(np.array([0.1, 1.0, -3.3]))

@@ -129,6 +129,32 @@ def test_what_was_drawn_repeats_the_result() -> None:
     np.testing.assert_array_equal(F.gaussian(X, X, eps=eps).array, y.array)
 
 
+DRAWERS: dict[str, Any] = {
+    'dropout mask': lambda x, mask=None: F.dropout(x, 0.3, mask=mask),
+    'rrelu r': lambda x, r=None: F.rrelu(x, r=r),
+    'gaussian eps': lambda x, eps=None: F.gaussian(x, x, eps=eps),
+    'simplified_dropconnect mask': lambda x, mask=None: F.simplified_dropconnect(x, x, None, 0.3, mask=mask),
+    'simplified_dropconnect mask, with bias': lambda x, mask=None: F.simplified_dropconnect(
+        x, x, np.ones(3, x.dtype), 0.3, mask=mask
+    ),
+    'simplified_dropconnect mask, one for all': lambda x, mask=None: F.simplified_dropconnect(
+        x, x, None, 0.3, True, mask, False
+    ),
+}
+
+
+@pytest.mark.parametrize('dtype', 'efd')
+@pytest.mark.parametrize('name', DRAWERS)
+def test_what_the_node_has_repeats_the_result(name: str, dtype: str) -> None:
+    x, attribute = V((X * np.ones((3, 4))).astype(dtype)), name.split(',')[0].split()[1]
+    y = DRAWERS[name](x)
+    kept = getattr(y.creator, attribute)
+    again = DRAWERS[name](x, **{attribute: kept})
+    np.testing.assert_array_equal(again.array, y.array)
+    if 'dropconnect' in name:
+        assert kept.dtype == bool and again.creator.mask is kept
+
+
 # --- what is computed from the draws --------------------------------------------------------------------------------
 def test_gaussian_takes_noise_of_another_dtype() -> None:
     y = F.gaussian(np.zeros(3, 'f'), np.zeros(3, 'f'), eps=np.arange(3.0))

@@ -49,8 +49,20 @@ def test_soft_targets_with_every_option(dtypes: tuple[str, str], kind: str, shap
         expected = _expected(scores, shares, kind, weight, reduce)
         np.testing.assert_allclose(loss.array, expected, rtol=tolerance, atol=tolerance)
         gx, gt = chainer.grad([F.sum(loss)], [x, t])
-        assert gx is not None and gt is not None and gx.dtype == x.dtype and gt.dtype == t.dtype
-        assert np.isfinite(gx.array).all() and np.isfinite(gt.array).all()
+        assert gx is not None and gx.dtype == x.dtype and np.isfinite(gx.array).all()
+        assert (gt is not None) == double
+        assert gt is None or (gt.dtype == t.dtype and np.isfinite(gt.array).all())
+
+
+@pytest.mark.parametrize('kind', ['cross-entropy', 'kl-divergence'])
+def test_a_loss_does_not_train_the_model_that_made_its_targets(kind: str) -> None:
+    scores, teacher = chainer.Variable(np.zeros((2, 3), 'f')), chainer.Variable(np.ones((2, 3), 'f'))
+    x, t = scores * 2, F.softmax(teacher)
+    F.softmax_cross_entropy(x, t, soft_target_loss=kind).backward()
+    assert scores.grad is not None and teacher.grad is None
+    (gx,) = chainer.grad([F.softmax_cross_entropy(x, t)], [x], enable_double_backprop=True)
+    F.sum(gx * gx).backward()  # the gradient of x is differentiable without the option
+    assert teacher.grad is None
 
 
 def test_a_class_weight_of_another_dtype() -> None:

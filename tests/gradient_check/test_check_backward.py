@@ -7,8 +7,9 @@ import re
 import numpy as np
 import pytest
 
+from minichainer.configuration import using_config
 from minichainer.function_node import FunctionNode
-from minichainer.gradient_check import NondifferentiableError, check_backward
+from minichainer.gradient_check import NondifferentiableError, check_backward, check_double_backward
 from minichainer.variable import Parameter, Variable
 
 
@@ -453,3 +454,45 @@ def test_kinks_are_found(name):
     func, x = KINKS[name]
     with pytest.raises(NondifferentiableError, match=r'nondifferentiable for Node(.|\n)*kink: '):
         check_backward(func, x, np.full(x.shape, 1.5), detect_nondifferentiable=True)
+
+
+class Returning(FunctionNode):
+    """A sum whose backward returns anything."""
+
+    def __init__(self, result):
+        self.result = result
+
+    def forward(self, inputs):
+        return (inputs[0] + inputs[1],)
+
+    def backward(self, indexes, grad_outputs):
+        return self.result(grad_outputs[0])
+
+
+REFUSED = {
+    'too few': lambda gy: (gy,),
+    'none at all': lambda gy: (),
+    'too many': lambda gy: (gy, gy, gy),
+    'another shape': lambda gy: (Variable(np.ones(3)), gy),
+    'another dtype': lambda gy: (Variable(np.ones(2, 'f')), gy),
+    'an array': lambda gy: (np.ones(2), gy),
+    'a text': lambda gy: ('a', gy),
+}
+
+
+@pytest.mark.parametrize('debug', [False, True])
+@pytest.mark.parametrize('kind', [ValueError, TypeError, AssertionError])
+@pytest.mark.parametrize('name', REFUSED)
+def test_what_the_graph_refuses_is_an_error_of_all_kinds_that_chainer_raises(name, kind, debug):
+    x, gy = uniform(2), uniform(2, seed=2)
+    with using_config('debug', debug):
+        with pytest.raises(kind, match='backward of Returning returned'):
+            check_backward(lambda *xs: Returning(REFUSED[name]).apply(xs), (x, x.copy()), gy)
+        with pytest.raises(kind, match='backward of Returning returned'):
+            check_double_backward(lambda *xs: Returning(REFUSED[name]).apply(xs), (x, x.copy()), gy, (x, x))
+
+
+def test_a_wrong_number_in_a_gradient_is_no_value_error():
+    with pytest.raises(AssertionError) as caught:
+        check_backward(lambda *xs: Returning(lambda gy: (gy, gy * 2)).apply(xs), (uniform(2), uniform(2)), uniform(2))
+    assert not isinstance(caught.value, (ValueError, TypeError))

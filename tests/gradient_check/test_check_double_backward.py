@@ -9,6 +9,7 @@ from minichainer.function import Function
 from minichainer.function_node import FunctionNode
 from minichainer.functions.array.conversion import as_dtype
 from minichainer.gradient_check import NondifferentiableError, check_double_backward
+from minichainer.links.connection.linear import Linear
 from minichainer.variable import Parameter, Variable
 
 
@@ -191,3 +192,17 @@ def test_a_gradient_of_integers_cannot_be_asked_for():
     i = np.array([1, 2])
     with pytest.raises(ValueError, match=r'x_grad_grad\[1\] must be None, because x_data\[1\] \(int64\) has no'):
         check_double_backward(lambda x, i: x * x, (uniform(2), i), uniform(2), (uniform(2), i))
+
+
+@pytest.mark.parametrize('count', [1, 2])
+def test_a_link_that_gets_its_shapes_from_the_data(count):
+    link, x = Linear(None, 3), np.random.RandomState(0).uniform(-1, 1, (2, 4)).astype('f')
+    shapes = [(3, 4), (3,)][:count]
+    ggs = tuple([np.full(shape, 0.5, 'f') for shape in shapes])
+    check_double_backward(
+        link, x, x[:, :3] + 1, x, params=(link.W, link.b)[:count], params_grad_grad=ggs,
+        eps=1e-2, atol=1e-2, rtol=1e-2,
+    )  # fmt: skip
+    other = Linear(None, 3)
+    with pytest.raises(ValueError, match='differ in shape or dtype'):
+        check_double_backward(other, x, x[:, :3] + 1, x, params=(other.W,), params_grad_grad=(np.ones((4, 3), 'f'),))

@@ -34,6 +34,27 @@ def test_values(name, shape, detect, error):
     np.testing.assert_allclose(gx, derivative(x) * gy, atol=error, rtol=error)
 
 
+@pytest.mark.parametrize('detect', [False, True])
+@pytest.mark.parametrize('gy', [1, 1.0, np.ones(()), np.float64(1)], ids=['int', 'float', 'array', 'float of NumPy'])
+@pytest.mark.parametrize('kind', [float, np.float64, lambda y: Variable(np.asarray(y))], ids=str)
+def test_functions_that_return_numbers(kind, gy, detect):
+    x = np.array(2.0)
+    for outputs, gys in (((kind,), (gy,)), ((kind, None), (gy, None))):
+        (gx,) = numerical_grad(
+            lambda outputs=outputs: tuple([f and f(x.item() ** 2) for f in outputs]), (x,), gys,
+            detect_nondifferentiable=detect,
+        )  # fmt: skip
+        np.testing.assert_allclose(gx, 4, rtol=1e-5)
+
+
+@pytest.mark.parametrize('kind', [int, np.int32, bool, np.bool_, lambda y: np.array([y]).astype('u1')])
+def test_functions_that_return_whole_numbers(kind):
+    x = np.array(2.5)
+    gy = np.ones(np.shape(kind(x.item())))
+    (gx,) = numerical_grad(lambda: (kind(x.item()),), (x,), (gy,))
+    assert gx == 0
+
+
 @pytest.mark.parametrize(('dtype', 'eps'), [(np.float16, 2**-4), (np.float32, 1e-2)])
 def test_the_result_has_the_dtype_of_the_input(dtype, eps):
     x, gy = grid(3, dtype=dtype), np.ones(3, dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -86,3 +87,17 @@ def test_embeddings_from_a_pickle_without_ignore_label() -> None:
     link = L.EmbedID(3, 2)
     del link.__dict__['ignore_label']
     assert link(np.array([1])).shape == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ('link', 'present'),
+    [
+        (L.Scale(1), set()), (L.Scale(1, (3,)), {'W'}), (L.Scale(1, (3,), bias_term=True), {'W', 'bias'}),
+        (L.Scale(1, None, True, (3,)), {'bias'}), (L.Bias(1), set()), (L.Bias(1, (3,)), {'b'}),
+    ],
+)  # fmt: skip
+def test_a_link_has_no_attributes_for_parameters_that_it_has_not(link: Any, present: set[str]) -> None:
+    assert {name for name in ('W', 'b', 'bias') if hasattr(link, name)} == present
+    xs = [np.ones((2, 3), 'f')] + ([] if {'W', 'b'} & present else [np.full(3, 2, 'f')])
+    for each in (link, link.copy(), pickle.loads(pickle.dumps(link))):
+        assert each(*xs).shape == (2, 3)

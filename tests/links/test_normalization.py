@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import io
 import pickle
+import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -340,3 +342,41 @@ def test_a_subclass_with_a_forward_of_its_own() -> None:
             return F.reshape(super().__call__(F.reshape(x, (-1, shape[-1]))), shape)
 
     assert Conditional(4)(data(2, 3, 4)).shape == (2, 3, 4)
+
+
+@pytest.mark.parametrize('groups', [1, 2])
+@pytest.mark.parametrize('kind', ['npz', 'hdf5'])
+def test_statistics_of_all_groups_are_loaded_into_each(groups: int, kind: str, tmp_path: Path) -> None:
+    """As Chainer 6 saved them."""
+    if kind == 'hdf5':
+        pytest.importorskip('h5py')
+    save, load = (getattr(chainer.serializers, f'{name}_{kind}') for name in ('save', 'load'))
+    mean, projection = np.arange(4 // groups, dtype='f'), np.full((4 // groups,) * 2, 3, 'f')
+    save(tmp_path / 'a', {'avg_mean': mean, 'avg_projection': projection, 'N': 5})
+    link = L.DecorrelatedBatchNormalization(4, groups=groups)
+    own = link.avg_mean
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter('always')
+        load(tmp_path / 'a', link)
+    assert [w.category for w in caught] == [UserWarning, UserWarning] * (groups > 1)
+    assert link.avg_mean is own and link.N == 5
+    np.testing.assert_array_equal(link.avg_mean, [mean] * groups)
+    np.testing.assert_array_equal(link.avg_projection, [projection] * groups)
+    save(tmp_path / 'b', link)
+    other = L.DecorrelatedBatchNormalization(4, groups=groups)
+    load(tmp_path / 'b', other)
+    np.testing.assert_array_equal(other.avg_projection, link.avg_projection)
+
+
+def test_statistics_of_another_size_are_refused(tmp_path: Path) -> None:
+    link = L.DecorrelatedBatchNormalization(4, groups=2)
+    chainer.serializers.save_npz(tmp_path / 'a.npz', {'avg_mean': np.ones(3), 'avg_projection': np.eye(2), 'N': 0})
+    with (
+        pytest.warns(UserWarning, match='one mean'),
+        pytest.raises(ValueError, match=r'avg_mean: shape \(3,\) in the snapshot, \(2, 2\)'),
+    ):
+        chainer.serializers.load_npz(tmp_path / 'a.npz', link)
+    assert not link.avg_mean.any()
+    chainer.serializers.save_npz(tmp_path / 'a.npz', {'N': 0})
+    with pytest.raises(ValueError, match='avg_mean: missing'):
+        chainer.serializers.load_npz(tmp_path / 'a.npz', link)

@@ -226,6 +226,23 @@ def test_a_weight_without_axes_is_refused() -> None:
         L.PReLU().add_hook(SpectralNormalization())
 
 
+@pytest.mark.parametrize('use_gamma', [False, True])
+def test_a_weight_without_outputs_is_refused(use_gamma: bool) -> None:
+    link = L.Linear(3, 4)
+    link.W.array = np.empty((0, 3), 'f')
+    with pytest.raises(ValueError, match=r'expected W.shape\[0\] > 0, got shape \(0, 3\)'):
+        link.add_hook(SpectralNormalization(use_gamma=use_gamma))
+
+
+def test_the_vectors_are_those_of_the_largest_singular_value() -> None:
+    hook = SpectralNormalization(n_power_iteration=300)
+    link = L.Linear(3, 4).add_hook(hook)
+    link(X)
+    _, singular_values, vh = np.linalg.svd(link.W.array)
+    np.testing.assert_allclose(np.abs(hook.v), np.abs(vh[0]), rtol=1e-3, atol=1e-4)
+    assert link.W_u @ link.W.array @ hook.v == pytest.approx(singular_values[0], rel=1e-4)
+
+
 # --- weight standardization ----------------------------------------------------------------------------------------
 @pytest.mark.parametrize('dtype', ['e', 'f', 'd'])
 def test_each_output_has_mean_0_and_variance_1(dtype: str) -> None:

@@ -40,9 +40,17 @@ def test_unknown_observer() -> None:
 def test_reports_without_a_reporter_are_dropped() -> None:
     report({'x': 1})
     report({'x': 1}, object())
-    for ask in (get_current_reporter, lambda: report_scope({})):
+    for ask in (get_current_reporter, report_scope({}).__enter__):
         with pytest.raises(IndexError, match='no current reporter in this thread'):
             ask()
+
+
+def test_a_scope_asks_for_the_reporter_when_it_is_entered() -> None:
+    reporter, seen = Reporter(), {}  # type: ignore[var-annotated]
+    scope = report_scope(seen)
+    with reporter, scope:
+        report({'x': 1})
+    assert (seen, reporter.observation) == ({'x': 1}, {})
 
 
 def test_the_innermost_reporter_is_told() -> None:

@@ -170,3 +170,9 @@ def test_without_h5py(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, use: Any)
     with pytest.raises(RuntimeError, match='HDF5 files need h5py, which is not installed'):
         use(tmp_path / 'model.h5')
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_dict_of_arrays(tmp_path: Path) -> None:
+    save_hdf5(tmp_path / 'a.h5', {'W': np.arange(3), '/l1/b': np.float32(2.5)})
+    with h5py.File(tmp_path / 'a.h5') as file:
+        assert file['W'][()].tolist() == [0, 1, 2] and file['l1/b'][()] == 2.5

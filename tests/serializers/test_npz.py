@@ -16,7 +16,7 @@ import pytest
 from minichainer.link import Chain
 from minichainer.links.connection.linear import Linear
 from minichainer.serializer import SnapshotError
-from minichainer.serializers import NpzDeserializer, load_npz, save_npz
+from minichainer.serializers import DictionarySerializer, NpzDeserializer, load_npz, save_npz
 from minichainer.serializers._npz_file import is_pickled_none
 from minichainer.variable import Parameter
 
@@ -273,3 +273,38 @@ def test_long_names_of_parameters() -> None:
     model.größe.array[...] = 4
     load_npz(saved(model), target)
     assert target.größe.array[0] == 4
+
+
+def test_a_dict_of_arrays(tmp_path: Path) -> None:
+    entries = {'W': np.arange(3), 'l1/b': 2.5, 'n': None}
+    save_npz(tmp_path / 'a.npz', entries)
+    with np.load(tmp_path / 'a.npz', allow_pickle=True) as file:
+        assert {name: file[name].tolist() for name in file} == {'W': [0, 1, 2], 'l1/b': 2.5, 'n': None}
+    model = Chain(l1=Linear(3, 2))
+    save_npz(tmp_path / 'b.npz', {'l1/W': np.ones((2, 3)), 'l1/b': np.ones(2)})
+    load_npz(tmp_path / 'b.npz', model)
+    assert model.l1.W.array.tolist() == [[1] * 3] * 2
+
+
+def test_what_a_dictionary_serializer_has_collected(tmp_path: Path) -> None:
+    model = Chain(l1=Linear(None, 2))
+    serializer = DictionarySerializer()
+    serializer.save(model)
+    save_npz(tmp_path / 'a.npz', serializer.target)
+    save_npz(tmp_path / 'b.npz', model)
+    assert (tmp_path / 'a.npz').read_bytes() == (tmp_path / 'b.npz').read_bytes()
+
+
+@pytest.mark.parametrize(
+    ('entries', 'message'), [({1: np.ones(2)}, 'the name 1: names must be texts'), ({'a': object()}, 'cannot save a')]
+)
+def test_a_dict_of_something_else(tmp_path: Path, entries: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        save_npz(tmp_path / 'a.npz', entries)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_dict_cannot_be_loaded_into(tmp_path: Path) -> None:
+    save_npz(tmp_path / 'a.npz', {'W': np.arange(3)})
+    with pytest.raises(TypeError, match='load_npz: an object with a method serialize expected'):
+        load_npz(tmp_path / 'a.npz', {'W': np.zeros(3)})

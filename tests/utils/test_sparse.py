@@ -27,7 +27,16 @@ ORDERS = [
     (ints([0, 0, 1], [0, 1, 1]), ints([0, 2, 1], [0, 0, 1]), 'C'),
     (ints([0, 0, 1], [0, 1, 0]), ints([0, 2, 1], [0, 0, 1]), 'other'),
     (ints([0, 1, -1], [0, 1, 1]), ints([0, 0, -1], [0, 1, 2]), 'C'),
+    (ints(1, -1, 0), ints(0, -1, 0), 'other'),
+    (ints(0, -1, 1), ints(2, -1, 0), 'C'),
+    (ints(-1, 1, -1, 0), ints(-1, 0, -1, 2), 'F'),
 ]
+
+
+@pytest.mark.parametrize(('row', 'col'), [(ints(0, -1), ints(0, 1)), (ints([0, 1], [0, 1]), ints([0, -1], [0, 1]))])
+def test_an_entry_with_one_number_has_no_order(row: np.ndarray, col: np.ndarray) -> None:
+    with pytest.raises(ValueError, match='-1 marks absent entries in both'):
+        utils.get_order(row, col)
 
 
 @pytest.mark.parametrize(('row', 'col', 'order'), ORDERS)

@@ -8,7 +8,7 @@ import numpy
 
 from minichainer.backends import cuda
 from minichainer.configuration import config
-from minichainer.errors import IndexTypeError
+from minichainer.errors import EllipsisError, IndexTypeError
 from minichainer.functions._arguments import Arguments
 from minichainer.variable import Variable
 
@@ -26,11 +26,14 @@ def index_of(slices: Any, xp: Any, op: str) -> tuple[Any, ...]:
 
     Raises:
         TypeError: an index is a Variable.
+        EllipsisError: there is more than one Ellipsis.
     """
     if isinstance(slices, list) and not all(isinstance(entry, int) for entry in slices):
         slices = tuple(slices)
     if not isinstance(slices, tuple):
         slices = (slices,)
+    if len(slices) > 1 and sum([s is Ellipsis for s in slices]) > 1:
+        raise EllipsisError(f"{op}: an index can only have a single ellipsis ('...')")
     return tuple([s if is_basic(s) else _as_array(s, xp, op) for s in slices])
 
 
@@ -71,5 +74,7 @@ def _as_array(index: Any, xp: Any, op: str) -> Any:
     if isinstance(index, Variable):
         raise IndexTypeError(f'{op}: a Variable cannot be an index; use its array, x[i.array]')
     if isinstance(index, (list, tuple, range)):
-        index = numpy.asarray(index) if len(index) else numpy.empty(0, int)
+        index = numpy.asarray(index)
+        if not index.size:
+            index = index.astype(int)  # NumPy makes floats of lists without elements
     return xp.asarray(index) if hasattr(index, 'dtype') else index

@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from minichainer import backend, ops
+from minichainer.backends import cuda
 from minichainer.configuration import config
 from minichainer.functions._define import elementwise, linear_map
 from minichainer.variable import Variable, as_variable
@@ -88,7 +89,8 @@ def copy(x: Any, dst: Any) -> Variable:
 
     Args:
         x: Variable or array.
-        dst: a device, or what :func:`~minichainer.get_device` takes; -1 is the CPU, 0 the first GPU.
+        dst: a device, or what :func:`~minichainer.get_device` takes; -1 or ``cuda.DummyDevice`` is the CPU, 0 the
+            first GPU.
 
     Returns:
         Variable on that device.
@@ -97,6 +99,8 @@ def copy(x: Any, dst: Any) -> Variable:
     >>> F.copy(np.ones(2), -1)
     variable([1., 1.])
     """
+    if dst is cuda.DummyDevice:
+        dst = -1
     if isinstance(dst, int):
         dst = '@numpy' if dst < 0 else f'@cupy:{dst}'
     return copied(x, backend.get_device(dst), backend.get_device_from_array(x))

@@ -55,8 +55,6 @@ def get_item(x: Any, slices: Any) -> Variable:
     """
     x = as_variable(x)
     index = index_of(slices, x.xp, 'get_item')
-    if len(index) > 1 and sum([s is Ellipsis for s in index]) > 1:
-        raise IndexError("get_item: an index can only have a single ellipsis ('...')")
     check_bounds(_get_item, index, x)
     try:
         return take(x, index)

@@ -91,7 +91,8 @@ def softmax_cross_entropy(
         class_weight: None or a float array :math:`(C,)` of factors, one per class.
         ignore_label: samples with this label count nothing; None for no such label.
         reduce: ``'mean'``, or ``'no'`` for a loss per sample.
-        enable_double_backprop: kept for compatibility; the gradient is always differentiable.
+        enable_double_backprop: gives soft targets a gradient, too; otherwise they are constants, as in Chainer, so
+            that a loss does not train the model which made them. The gradient of ``x`` is always differentiable.
         soft_target_loss: ``'cross-entropy'`` or ``'kl-divergence'``, for soft targets.
 
     Returns:
@@ -126,7 +127,8 @@ def softmax_cross_entropy(
     scores = x._data
     _check_class_weight(class_weight, scores)
     if labels.dtype.kind == 'f':
-        return _soft_target_loss(x, as_variable(t), class_weight, reduce, soft_target_loss)
+        targets = as_variable(t if enable_double_backprop else labels)
+        return _soft_target_loss(x, targets, class_weight, reduce, soft_target_loss)
     samples = _samples(scores, labels, class_weight, ignore_label, normalize, reduce)
     return cross_entropy(x, t, samples)
 

@@ -17,33 +17,35 @@ from minichainer.variable import Variable, as_variable
 _simplified_dropconnect = Arguments('SimplifiedDropconnect', 'simplified_dropconnect')
 
 
-def _in_float32(*arrays: Any) -> list[Any]:
-    return [in_float32(x) for x in arrays]
+def _connections(W: Any, mask: Any, scale: float) -> Any:
+    """The weights of the connections that are kept, for each row of the batch if the mask has one for each."""
+    weights = in_float32(W)
+    return weights * weights.dtype.type(scale) * mask
 
 
-def _product(xp: Any, x: Any, W: Any, mask: Any) -> Any:
+def _product(xp: Any, x: Any, W: Any, mask: Any, scale: float) -> Any:
     """The sum of x[n, d] * W[m, d] * mask[n, m, d] over d; the mask may be of shape (m, d) for all n."""
-    rows, weights, scale = _in_float32(x, W, mask)
+    rows, weights = in_float32(x), _connections(W, mask, scale)
     if mask.ndim == 2:
-        return rows @ (weights * scale).T
-    return xp.matmul(weights * scale, rows[:, :, None])[:, :, 0]
+        return rows @ weights.T
+    return xp.matmul(weights, rows[:, :, None])[:, :, 0]
 
 
 def _swapped(mask: Any) -> Any:
     return mask.swapaxes(-1, -2)
 
 
-def _gradient_of_x(m: Any, gy: Any, W: Any, mask: Any) -> Any:
-    return m.dropconnect_rows(gy, m.transpose(W), _swapped(mask))
+def _gradient_of_x(m: Any, gy: Any, W: Any, mask: Any, scale: float) -> Any:
+    return m.dropconnect_rows(gy, m.transpose(W), _swapped(mask), scale)
 
 
-def _gradient_of_W(m: Any, gy: Any, x: Any, mask: Any) -> Any:
-    return m.dropconnect_weights(gy, x, mask)
+def _gradient_of_W(m: Any, gy: Any, x: Any, mask: Any, scale: float) -> Any:
+    return m.dropconnect_weights(gy, x, mask, scale)
 
 
 @primitive(rule=(_gradient_of_x, _gradient_of_W), kinds='f', name='SimplifiedDropconnect', linear_in=('x', 'W'))
-def dropconnect_rows(xp: Any, x: Any, W: Any, mask: Any) -> Any:
-    return _product(xp, x, W, mask).astype(x.dtype, copy=False)
+def dropconnect_rows(xp: Any, x: Any, W: Any, mask: Any, scale: float) -> Any:
+    return _product(xp, x, W, mask, scale).astype(x.dtype, copy=False)
 
 
 @primitive(
@@ -52,23 +54,23 @@ def dropconnect_rows(xp: Any, x: Any, W: Any, mask: Any) -> Any:
     name='SimplifiedDropconnect',
     linear_in=('x b', 'W b'),
 )
-def dropconnect_affine(xp: Any, x: Any, W: Any, b: Any, mask: Any) -> Any:
-    return (_product(xp, x, W, mask) + b).astype(x.dtype, copy=False)
+def dropconnect_affine(xp: Any, x: Any, W: Any, b: Any, mask: Any, scale: float) -> Any:
+    return (_product(xp, x, W, mask, scale) + b).astype(x.dtype, copy=False)
 
 
 @primitive(
-    rule=(lambda m, gy, x, mask: m.dropconnect_rows(x, gy, mask),
-    lambda m, gy, u, mask: m.dropconnect_rows(u, m.transpose(gy), _swapped(mask))), kinds='f',
+    rule=(lambda m, gy, x, mask, scale: m.dropconnect_rows(x, gy, mask, scale),
+    lambda m, gy, u, mask, scale: m.dropconnect_rows(u, m.transpose(gy), _swapped(mask), scale)), kinds='f',
     name='SimplifiedDropconnectGradW', linear_in=('u', 'x'),
 )  # fmt: skip
-def dropconnect_weights(xp: Any, u: Any, x: Any, mask: Any) -> Any:
+def dropconnect_weights(xp: Any, u: Any, x: Any, mask: Any, scale: float) -> Any:
     """The sum of u[n, m] * x[n, d] * mask[n, m, d] over n: the gradient of the weights."""
-    columns, rows, scale = _in_float32(u, x, mask)
-    if mask.ndim == 2:
-        total = columns.T @ rows * scale
-    else:
-        total = (columns[:, :, None] * rows[:, None, :] * scale).sum(axis=0)
-    return total.astype(x.dtype, copy=False)
+    columns, rows = in_float32(u), in_float32(x)
+    in_batch = columns.T @ rows if mask.ndim == 2 else columns[:, :, None] * rows[:, None, :]
+    total = in_batch * mask
+    if mask.ndim == 3:
+        total = total.sum(axis=0)
+    return (total * total.dtype.type(scale)).astype(x.dtype, copy=False)
 
 
 @on_device_of_arguments
@@ -119,16 +121,16 @@ def simplified_dropconnect(
     x = _rows(x, W)
     shape = (len(x), *W.shape) if use_batchwise_mask else W.shape
     ratio = ratio if train else 0
-    mask = _draw(get_array_module(x._data), shape, ratio) if mask is None else _fitting(mask, shape)
-    mask = (mask * (1.0 / (1 - ratio))).astype(W.dtype)
+    mask = _draw(get_array_module(x._data), shape, ratio) if mask is None else _fitting(mask, shape, W.dtype)
+    scale = 1.0 / (1 - ratio)
     if b is None:
-        return dropconnect_rows(x, W, mask)
+        return dropconnect_rows(x, W, mask, scale)
     b = as_variable(b)
     if b.dtype.kind == 'f':
         b = as_dtype(b, x.dtype)
     if b.shape != W.shape[:1]:
         raise _simplified_dropconnect.misfit(f'b of shape {W.shape[:1]}', f'{b.shape}')
-    return dropconnect_affine(x, W, b, mask)
+    return dropconnect_affine(x, W, b, mask, scale)
 
 
 def _draw(xp: Any, shape: tuple[int, ...], ratio: float) -> Any:
@@ -145,8 +147,9 @@ def _rows(x: Variable, W: Variable) -> Variable:
     return x if x.ndim == 2 else reshape(x, (x.shape[0], size))
 
 
-def _fitting(mask: Any, shape: tuple[int, ...]) -> Any:
+def _fitting(mask: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """A mask that was given: as it is if it is bool, so that the node has the same array."""
     mask = _simplified_dropconnect.array(mask, 'mask')
     if mask.shape != shape:
         raise _simplified_dropconnect.misfit(f'mask of shape {shape}', f'{mask.shape}')
-    return mask
+    return mask if mask.dtype.kind == 'b' else mask.astype(dtype, copy=False)

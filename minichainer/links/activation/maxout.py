@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from minichainer.functions.activation.units import maxout
+from minichainer.initializer import Initializer
 from minichainer.link.link import Chain
 from minichainer.links._arguments import LinkArguments
 from minichainer.links.connection.linear import Linear
@@ -18,9 +20,11 @@ class Maxout(Chain):
         in_size: number of inputs; None to take it from the data of the first call.
         out_size: number of outputs.
         pool_size: number of linear maps for each output.
-        initialW: an initializer or a number for weights ``(out_size * pool_size, in_size)``, or an array
-            ``(out_size, pool_size, in_size)``; by default normal with standard deviation ``1 / sqrt(in_size)``.
-        initial_bias: initializer of b, or an array ``(out_size, pool_size)``; None for no bias.
+        initialW: an initializer or a number for weights ``(out_size * pool_size, in_size)``, or an array, or a
+            function that fills one, ``(out_size, pool_size, in_size)``; by default normal with standard deviation
+            ``1 / sqrt(in_size)``.
+        initial_bias: initializer of b, or an array, or a function that fills one, ``(out_size, pool_size)``; None
+            for no bias.
 
     Attributes:
         linear: Linear with ``out_size * pool_size`` outputs.
@@ -62,9 +66,21 @@ class Maxout(Chain):
         return maxout(self.linear(x), self.pool_size)
 
 
+def _seeing(function: Callable[[Any], Any], shape: tuple[int | None, ...]) -> Callable[[Any], None]:
+    """A function that fills an array of the whole shape, as an initializer of the merged one."""
+
+    def fill(array: Any) -> None:
+        whole = array.reshape(*shape[:2], *array.shape[1:])  # of the array itself, not of a copy: it is contiguous
+        function(whole)
+
+    return fill
+
+
 def _merged(check: LinkArguments, name: str, value: Any, shape: tuple[int | None, ...]) -> Any:
     """An array with its first two axes merged, after checking its shape; other initializers as they are."""
     check.initializers(**{name: value})
+    if callable(value) and not isinstance(value, Initializer):
+        return _seeing(value, shape)
     if getattr(value, 'ndim', 0) == 0:
         return value
     if value.ndim != len(shape) or any(n != m for n, m in zip(value.shape, shape, strict=True) if m is not None):

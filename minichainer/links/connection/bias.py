@@ -33,8 +33,9 @@ class Bias(Link):
             check.shapes(shape=shape)
         super().__init__()
         self.axis = axis
-        with self.init_scope():
-            self.b = None if shape is None else Parameter(0, shape)
+        if shape is not None:
+            with self.init_scope():
+                self.b = Parameter(0, shape)
 
     def forward(self, *xs: Any) -> Variable:
         """Adds the bias.
@@ -49,7 +50,7 @@ class Bias(Link):
             ValueError: there are too many or too few arguments.
             InvalidType: the shapes do not fit.
         """
-        return bias(*with_parameter(self, xs, self.b), self.axis)
+        return bias(*with_parameter(self, xs, getattr(self, 'b', None)), self.axis)
 
 
 def with_parameter(link: Link, xs: tuple[Any, ...], param: Any) -> tuple[Any, Any]:

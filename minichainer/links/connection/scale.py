@@ -45,8 +45,10 @@ class Scale(Chain):
         super().__init__()
         self.axis = axis
         with self.init_scope():
-            self.W = None if W_shape is None else Parameter(1, W_shape)
-            self.bias = Bias(axis, shape) if bias_term else None
+            if W_shape is not None:
+                self.W = Parameter(1, W_shape)
+            if bias_term:
+                self.bias = Bias(axis, shape)
 
     def forward(self, *xs: Any) -> Variable:
         """Multiplies, and adds the bias.
@@ -61,5 +63,5 @@ class Scale(Chain):
             ValueError: there are too many or too few arguments.
             InvalidType: the shapes do not fit.
         """
-        y = scale(*with_parameter(self, xs, self.W), self.axis)
-        return y if self.bias is None else self.bias(y)
+        y = scale(*with_parameter(self, xs, getattr(self, 'W', None)), self.axis)
+        return self.bias(y) if hasattr(self, 'bias') else y

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import numpy
 
+from minichainer import backend
 from minichainer._dtype import get_dtype
 from minichainer.configuration import config
 from minichainer.functions.normalization.decorrelated_batch_normalization import (
@@ -16,6 +18,7 @@ from minichainer.functions.normalization.decorrelated_batch_normalization import
 from minichainer.link.link import Link
 from minichainer.links._arguments import LinkArguments
 from minichainer.links.normalization._parts import check_running
+from minichainer.serializer import AbstractSerializer, Deserializer
 from minichainer.utils import argument
 from minichainer.variable import Variable
 
@@ -113,3 +116,44 @@ class DecorrelatedBatchNormalization(Link):
     def start_finetuning(self) -> None:
         """Restarts counting batches: the next one with ``finetune=True`` replaces the running statistics."""
         self.N = 0
+
+    def serialize(self, serializer: AbstractSerializer) -> None:
+        """Saves, or loads what Chainer saved before 7, too: one mean and one projection for all groups.
+
+        Args:
+            serializer: what saves or loads.
+        """
+        if isinstance(serializer, Deserializer) and not serializer.restores:
+            serializer = _ForAllGroups(serializer)
+        super().serialize(serializer)
+
+
+class _ForAllGroups(Deserializer):
+    """Loads an array that has no axis of groups into each of them."""
+
+    def __init__(self, base: Deserializer) -> None:
+        self._base = base
+
+    def __getitem__(self, key: str) -> AbstractSerializer:
+        return self._base[key]
+
+    def __call__(self, key: str, value: Any) -> Any:
+        if key in ('avg_mean', 'avg_projection'):
+            found = self._base(key, None)
+            if found is None:
+                return value
+            if found.shape == value.shape[1:]:
+                _warn_of_few(len(value))
+                backend.copyto(value, backend.get_device_from_array(value).send(found))
+                return value
+        return self._base(key, value)
+
+
+def _warn_of_few(groups: int) -> None:
+    if groups != 1:
+        warnings.warn(
+            'the snapshot has one mean and projection for all groups, from a Chainer that normalized them alike; '
+            f'each of the {groups} groups gets these: train the model on to make them right',
+            UserWarning,
+            stacklevel=3,
+        )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from minichainer.errors import ReturnedGradientError
 from minichainer.verification.reporting.explanation import Comparison, Explanation
 from minichainer.verification.reporting.page import fragment
 from minichainer.verification.reporting.picture import plot
@@ -342,7 +344,13 @@ class UnresolvedError(GradcheckError):
     """Right and wrong cannot be told apart at this precision; the message says what would help."""
 
 
+class RefusedGradientError(GradcheckError, ReturnedGradientError):
+    """The graph has refused what a backward returned: their number, or a type, shape or dtype."""
+
+
 def error_of(report: GradientReport) -> GradcheckError:
     """The exception for a report that did not pass."""
     kinds = {'nondifferentiable': NondifferentiableError, 'unresolved': UnresolvedError}
-    return kinds.get(report.verdict, GradcheckError)(report.message, report)
+    refused = any(re.match(r'[^:]+: backward of .* returned', failure.cause) for failure in report.failures)
+    kind = RefusedGradientError if refused else GradcheckError
+    return kinds.get(report.verdict, kind)(report.message, report)
