@@ -81,8 +81,8 @@ def _confirmed(derivatives: Derivatives, i: int, column: int, found: Measured, o
         values, sizes = (a.reshape(len(again), -1)[:, column] for a in curve(t))
         return values, sizes
 
-    slopes = (field[again] * own[again] for field in (found.analytic, found.numeric))
-    return agree_at_small_steps(of_this_draw, *slopes, derivatives.precision)
+    analytic, numeric = (field[again] * own[again] for field in (found.analytic, found.numeric))
+    return agree_at_small_steps(of_this_draw, analytic, numeric, derivatives.precision)
 
 
 def agree_at_small_steps(curve: Curve, analytic: Any, claimed: Any, precision: float) -> Any:
