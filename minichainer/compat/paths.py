@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from minichainer._former_names import former
+from minichainer.compat import private_names
 
 _ROOT = __name__.partition('.')[0]
 
@@ -162,11 +163,11 @@ utils.array as_vec compat.private:as_vec
 utils.array empty_like compat.private:empty_like
 """
 
-#: Modules that have nothing but node classes, or nothing at all because they generate CUDA sources, which are below
-#: ``kernels.cuda`` here.
+#: Modules that have nothing but private names and node classes, or nothing at all because they generate CUDA sources,
+#: which are below ``kernels.cuda`` here.
 _OTHERS = """
-functions.pooling.average_pooling_nd_kernel functions.pooling.max_pooling_nd_kernel functions.pooling.pooling_2d
-functions.pooling.pooling_nd functions.pooling.pooling_nd_kernel utils.conv_nd_kernel
+distributions.utils functions.pooling.average_pooling_nd_kernel functions.pooling.max_pooling_nd_kernel
+functions.pooling.pooling_2d functions.pooling.pooling_nd functions.pooling.pooling_nd_kernel utils.conv_nd_kernel
 """
 
 
@@ -239,10 +240,19 @@ class LegacyNames:
         found = None if name.startswith('__') else find(self.path, name)
         if found is not None:
             return found
+        if not name.startswith('__') and (found := self._private(name)) is not private_names.ABSENT:
+            return found
         if self.own is not None:
             return self.own(name)
         text = f'module {self.module.__name__!r} has no attribute {name!r}{former(f"{self.path}.{name}")}'
         raise AttributeError(text, name=name, obj=self.module)
+
+    def _private(self, name: str) -> Any:
+        """A private name, or a module that Chainer's module imports; packages import none."""
+        found = private_names.find(self.path, name)
+        if found is not private_names.ABSENT or hasattr(self.module, '__path__'):
+            return found
+        return private_names.imported(self.path, name)
 
 
 def find(path: str, name: str) -> Any:
@@ -270,11 +280,10 @@ def find(path: str, name: str) -> Any:
 def has_legacy_names(module: str) -> bool:
     """Whether a module that has a file may lack names of Chainer's module of its path.
 
-    >>> has_legacy_names('minichainer.functions.math.matmul'), has_legacy_names('minichainer.variable')
+    >>> has_legacy_names('minichainer.functions.math.matmul'), has_legacy_names('minichainer.compat.alias')
     (True, False)
     """
-    path = path_of(module)
-    return path in table() or path.startswith('functions.') or f'{path}.' in _parents() or path == 'backends.cuda'
+    return not f'{path_of(module)}.'.startswith('compat.')
 
 
 @functools.cache
