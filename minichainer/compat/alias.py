@@ -18,7 +18,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from minichainer._locks import lock_of
-from minichainer.compat import paths, private_names
+from minichainer.compat import members, paths, private_names
 from minichainer.compat.changes import Changes
 from minichainer.compat.children import InChildren
 from minichainer.compat.legacy.advice import Advising
@@ -119,6 +119,7 @@ class AliasFinder(MetaPathFinder, Loader):
         known = vars(module)
         if not isinstance(known.get('__getattr__'), paths.LegacyNames) and paths.has_legacy_names(module.__name__):
             self.legacy_names.set(module, '__getattr__', paths.LegacyNames(module))
+            members.add(module, self.legacy_names)
 
 
 class Alias:
