@@ -290,7 +290,7 @@ def call_of(row: Row) -> Callable[..., Any]:
     options = f', {star}{row.constructor}' if row.constructor else ''
     functions = importlib.import_module(f'{_ROOT}.functions')
     used = {name: getattr(functions, name) for name in re.findall(r'\w+', call) if name in functions.__all__}
-    names = {**used, **_HELPERS}
+    names = {**vars(node_functions), **used, **_HELPERS}
     return eval(f'lambda {inputs}{options}: {call}', names)  # type: ignore[no-any-return]
 
 
@@ -314,7 +314,6 @@ def _coo(data: Any, row: Any, col: Any, shape: Any, order: str) -> CooMatrix:
 
 
 _HELPERS = {
-    **vars(node_functions),
     'as_variable': as_variable,
     'batched': batch_matrix_product,
     'coo': _coo,

@@ -60,7 +60,7 @@ def under_alias(name: str) -> bool:
     """Whether a name exists while the alias is installed."""
     home, _, last = canonical(name).partition('.')[2].rpartition('.')
     is_private = private_names.find(home or '.', last) is not private_names.ABSENT
-    return is_private or bool(home) and paths.find(home, last) is not None
+    return is_private or (bool(home) and paths.find(home, last) is not None)
 
 
 def home_of(name: str) -> str:
