@@ -121,6 +121,7 @@ _backprop_utils GradTable compat.backprop_utils:GradTable
 _backprop_utils backprop_step compat.backprop_utils:backprop_step
 dataset.convert _concat_arrays compat.private:concat_arrays
 dataset.convert _concat_arrays_with_padding dataset.convert:_pad
+distributions.utils _modified_xlogx compat.private_functions:modified_xlogx
 functions.activation.log_softmax _log_softmax compat.private:log_softmax
 functions.activation.lstm LSTM functions.rnn.lstm:LSTM
 functions.activation.lstm _extract_gates compat.private:extract_gates
@@ -163,11 +164,11 @@ utils.array as_vec compat.private:as_vec
 utils.array empty_like compat.private:empty_like
 """
 
-#: Modules that have nothing but private names and node classes, or nothing at all because they generate CUDA sources,
-#: which are below ``kernels.cuda`` here.
+#: Modules that have nothing but node classes, or nothing at all because they generate CUDA sources, which are below
+#: ``kernels.cuda`` here.
 _OTHERS = """
-distributions.utils functions.pooling.average_pooling_nd_kernel functions.pooling.max_pooling_nd_kernel
-functions.pooling.pooling_2d functions.pooling.pooling_nd functions.pooling.pooling_nd_kernel utils.conv_nd_kernel
+functions.pooling.average_pooling_nd_kernel functions.pooling.max_pooling_nd_kernel functions.pooling.pooling_2d
+functions.pooling.pooling_nd functions.pooling.pooling_nd_kernel utils.conv_nd_kernel
 """
 
 

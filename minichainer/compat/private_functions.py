@@ -290,6 +290,11 @@ class XLogX(FunctionNode):
         return (grad_outputs[0] * (log + 1) * positive.astype(x.dtype),)
 
 
+def modified_xlogx(x: Any) -> Variable:
+    """x log x, also at 0."""
+    return XLogX().apply((x,))[0]
+
+
 def bernoulli_log_prob(logit: Any, x: Any, binary_check: bool = False) -> Variable:
     """The logarithm of the probability of x; minus infinity where it is not 0 or 1, if that is checked."""
     density: Any = checked_bernoulli_log_density if binary_check else bernoulli_log_density_by_any_logit

@@ -92,7 +92,6 @@ distributions.multivariate_normal,distributions.normal ENTROPYC = math.log(2 * m
 distributions.normal PROBC = 1 / math.sqrt(2 * math.pi)
 distributions.one_hot_categorical _random_choice = lambda xp, a, size, p: xp.random.choice(a, size, p=p / p.sum())
 distributions.one_hot_categorical _stack = lambda xp, xs, axis: xp.stack(xs, axis)
-distributions.utils _modified_xlogx = lambda x: XLogX().apply((x,))[0]
 distributions.utils ModifiedXLogX = XLogX
 
 functions.activation.prelu,functions.activation.swish _get_extended_shape = \
