@@ -150,6 +150,8 @@ links.rnn.n_step_lstm NStepLSTMBase links.rnn.n_step_rnn:_NStepLSTMBase
 links.rnn.n_step_rnn argsort_list_descent compat.private:argsort_list_descent
 links.rnn.n_step_rnn permutate_list compat.private:permutate_list
 optimizer_hooks.gradient_noise exponential_decay_noise optimizer_hooks:exponential_decay_noise
+testing._bundle _ParameterizedTestCaseBundle compat.private_functions:TestCases
+testing._bundle _TestCaseTuple compat.private_functions:TestCase
 training._updater Updater training.updater:Updater
 training.triggers.interval IntervalTrigger training._interval_trigger:IntervalTrigger
 training.updater ParallelUpdater training.updaters.parallel_updater:ParallelUpdater

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -103,6 +103,25 @@ class RuntimeInfo:
         text = io.StringIO()
         print_runtime_info(text)
         return f'Chainer: {self.chainer_version}\n{text.getvalue()}'
+
+
+class TestCase(NamedTuple):
+    """What Chainer kept for a class of tests."""
+
+    klass: type
+    module_name: str | None
+    class_name: str | None
+
+
+class TestCases:
+    """What Chainer's ``parameterize`` made of a class of tests; here it gives a class, which is no instance of this.
+
+    Args:
+        cases: for each class of tests, a TestCase.
+    """
+
+    def __init__(self, cases: Sequence[TestCase]) -> None:
+        self.cases = list(cases)
 
 
 # --- devices, settings and names -----------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import importlib
 import importlib.util
 import json
 import os
+import unittest
 import warnings
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -178,7 +179,7 @@ _transfer_components _transfer_resnet101 _transfer_resnet152 _transfer_resnet50
     """,
     'Theano is no longer maintained': 'links.theano.theano_function _to_var_tuple',
     "how Chainer's own test cases are made": """
-        testing._bundle _ParameterizedTestCaseBundle _TestCaseTuple _generate_case _generate_test_cases
+        testing._bundle _generate_case _generate_test_cases
         testing._distribution_test distribution_unittest skip_not_in_test_target
         testing.backend _test_case_generator
         testing.doctest_helper _gpu_limit
@@ -389,6 +390,19 @@ def test_gradients_of_triangular_inverses_leave_the_other_triangle_out() -> None
     x = np.array([[2.0, 0], [1, 3]])
     report = minichainer.gradient_check.check_gradients(module._triangular_inv, (x,), order=2)
     assert report.verdict == 'pass', report
+
+
+@pytest.mark.usefixtures('alias')
+def test_parameterized_cases_are_a_class_and_no_bundle() -> None:
+    bundle = module_of('testing._bundle')
+
+    @minichainer.testing.parameterize({'a': 1}, {'a': 2})
+    class Cases(unittest.TestCase):
+        pass
+
+    assert not isinstance(Cases, bundle._ParameterizedTestCaseBundle)
+    case = bundle._TestCaseTuple(Cases, None, 'Cases')
+    assert [c for c, _, _ in bundle._ParameterizedTestCaseBundle([case]).cases] == [Cases]
 
 
 @pytest.mark.usefixtures('alias')
