@@ -300,7 +300,6 @@ lambda: warn_unless_installed('matplotlib')
 training.extensions.plot_report,training.extensions.variable_statistics_plot _try_import_matplotlib = \
 lambda: installed('matplotlib')
 training.extensions.variable_statistics_plot _unpack_variables = variables_in
-training.trainer _ExtensionEntry = at('training.trainer')._Entry
 training.updaters.multiprocess_parallel_updater _available = False
 training.updaters.multiprocess_parallel_updater _calc_loss = at('dataset.convert').call_with
 training.util _never_fire_trigger = at('training.util')._never

@@ -158,6 +158,7 @@ _type_to_method
         optimizer _Hookable _OptimizerHookable
         training.extensions.evaluator _IteratorProgressBar
         training.extensions.progress_bar _TrainerProgressBar
+        training.trainer _ExtensionEntry
     """,
     'workers of the iterator, which are others here': """
         iterators.multiprocess_iterator _Communicator _PackedNdarray _PrefetchLoop _fetch_dataset _fetch_mem_bulk \
@@ -323,8 +324,10 @@ def same(found: Any, expected: Any) -> bool:
 def test_a_private_function_computes_what_chainers_does(case: dict[str, Any]) -> None:
     known = {'m': module_of(case['path']), 'np': np, 'chainer': module_of('.')}
     if isinstance(case['result'], list) and case['result'][0] == 'raises':
-        with pytest.raises(getattr(builtins, case['result'][1])):
+        kind = getattr(builtins, case['result'][1], minichainer.utils.type_check.InvalidType)
+        with pytest.raises(kind):
             eval(case['call'], known)
+        assert kind.__name__ == case['result'][1]
         return
     found = plain(eval(case['call'], known))
     assert same(found, case['result']), (found, case['result'])
@@ -340,6 +343,12 @@ def test_flags_say_what_is_installed() -> None:
     assert module_of('serializers.hdf5')._available is available('h5py')
     assert module_of('training.extensions.plot_report')._available is available('matplotlib')
     assert (module_of('datasets.image_dataset')._import_error is None) is available('PIL')
+    assert module_of('datasets.svhn')._scipy_available is module_of('functions.math.erfinv').available_cpu
+    assert module_of('datasets.svhn')._scipy_available is available('scipy')
+    module_of('testing.helper')._check_mock_available()
+    for path in ('testing.training', 'testing.unary_math_function_test'):
+        assert module_of(path).is_available() and module_of(path)._error is None
+        module_of(path).check_available()
 
 
 def test_a_package_that_is_missing() -> None:
@@ -422,6 +431,15 @@ def test_random_numbers_are_fixed_between_setup_and_teardown() -> None:
         drawn.append(np.random.rand())
         random.do_teardown()
     assert drawn[0] == drawn[1]
+    random._setup_random()
+    assert np.random.rand() == drawn[0]
+    random._teardown_random()
+
+    @random._fix_random('setUp', 'tearDown')
+    def test_drawing(self: Any) -> None:
+        assert np.random.rand() == drawn[0]
+
+    test_drawing(None)
 
 
 @pytest.mark.usefixtures('alias')
