@@ -18,7 +18,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from minichainer._locks import lock_of
-from minichainer.compat import paths
+from minichainer.compat import members, paths, private_names
 from minichainer.compat.changes import Changes
 from minichainer.compat.children import InChildren
 from minichainer.compat.legacy.advice import Advising
@@ -56,7 +56,8 @@ class AliasedPackage(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         found = paths.find('.', name)
-        return getattr(self.__home__, name) if found is None else found
+        found = private_names.find('.', name) if found is None else found
+        return getattr(self.__home__, name) if found is private_names.ABSENT else found
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self.OWN:
@@ -128,6 +129,7 @@ class AliasFinder(MetaPathFinder, Loader):
         lacks = module.__spec__ is not None and _may_lack_names(module.__spec__)
         if lacks and not isinstance(known.get('__getattr__'), paths.LegacyNames):
             self.legacy_names.set(module, '__getattr__', paths.LegacyNames(module))
+            members.add(module, self.legacy_names)
 
 
 def _may_lack_names(spec: ModuleSpec) -> bool:

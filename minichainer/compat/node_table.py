@@ -130,6 +130,8 @@ math.cumprod.Cumprod(axis): x -> cumprod(x, axis)
 math.cumsum.Cumsum(axis=None): x -> cumsum(x, axis)
 math.det.BatchDet(): a -> batch_det(a)
 math.digamma.DiGamma(): x -> digamma(x)
+math.einsum.EinSum(in_subs, out_sub): *xs -> einsum(subscripts(in_subs, out_sub), *xs)
+math.einsum.DiagEinSum(in_subs, out_sub, out_shape) < EinSum: *xs -> diagonal_einsum(xs, in_subs, out_sub, out_shape)
 math.erf.Erf(): x -> erf(x)
 math.erfc.Erfc(): x -> erfc(x)
 math.erfcinv.ErfcInv(): x -> erfcinv(x)
@@ -203,6 +205,7 @@ normalization.decorrelated_batch_normalization.FixedDecorrelatedBatchNormalizati
 x, mean, projection -> fixed_decorrelated_batch_normalization(x, mean, projection, groups)
 normalization.group_normalization.GroupNormalization(groups, eps=1e-5): x, gamma, beta -> \
 group_normalization(x, groups, gamma, beta, eps)
+normalization.group_normalization._MulInvStd(eps, mean, inv_std, dummy_gamma): x, y -> divided_by_deviation(x, y, eps)
 normalization.l2_normalization.NormalizeL2(eps=1e-5, axis=1): x -> normalize(x, eps, axis)
 normalization.layer_normalization.LayerNormalization(eps=1e-5): x, gamma, beta -> \
 layer_normalization(x, gamma, beta, eps)
@@ -235,7 +238,10 @@ pooling.upsampling_2d.Upsampling2D(indexes, ksize, stride=None, pad=0, outsize=N
 x -> upsampling_2d(x, indexes, ksize, stride, pad, outsize, cover_all)
 
 rnn.lstm.LSTM(): c_prev, x -> lstm(c_prev, x)
+rnn.lstm.LSTMGrad(): c_prev, x, c_next, gc, gh -> lstm_gradient(c_prev, x, c_next, gc, gh)
 rnn.slstm.SLSTM(): c_prev1, c_prev2, x1, x2 -> slstm(c_prev1, c_prev2, x1, x2)
+rnn.slstm.SLSTMGrad(): c_prev1, c_prev2, x1, x2, c_next, gc, gh -> \
+slstm_gradient(c_prev1, c_prev2, x1, x2, c_next, gc, gh)
 rnn.tree_lstm.TreeLSTM(): *xs -> tree_lstm(*xs)
 util.forget.Forget(func): *xs -> forget(func, *xs)
 """
@@ -274,7 +280,6 @@ math.basic_math: AbsoluteGrad DivGrad DivFromConstantGrad PowVarVarGrad PowVarCo
 math.batch_l2_norm_squared: BatchL2NormSquaredGrad
 math.clip: ClipGrad
 math.cumprod: Cumprodsum
-math.einsum: EinSum DiagEinSum
 math.linear_interpolate: LinearInterpolateGrad
 math.matmul: BatchMatMulGrad
 math.maximum: MaximumGrad
@@ -287,7 +292,7 @@ noise.dropout: DropoutGrad DropoutGradCuDNN
 normalization.batch_normalization: BatchNormalizationGrad FixedBatchNormalizationGrad
 normalization.decorrelated_batch_normalization: DecorrelatedBatchNormalizationGrad \
 FixedDecorrelatedBatchNormalizationGrad
-normalization.group_normalization: _ScaleShiftGrad _XHat _XHatGrad _MulInvStd
+normalization.group_normalization: _ScaleShiftGrad _XHat _XHatGrad
 normalization.l2_normalization: _SetItemZero
 normalization.local_response_normalization: LocalResponseNormalizationGrad
 pooling.average_pooling_2d: AveragePooling2DGrad
@@ -299,9 +304,121 @@ pooling.roi_pooling_2d: ROIPooling2DGrad
 pooling.unpooling_2d: Unpooling2DGrad
 pooling.unpooling_nd: UnpoolingNDGrad
 pooling.upsampling_2d: Upsampling2DGrad
-rnn.lstm: LSTMGrad
-rnn.slstm: SLSTMGrad
 rnn.n_step_gru: NStepGRU NStepBiGRU
 rnn.n_step_lstm: NStepLSTM NStepBiLSTM
 rnn.n_step_rnn: BaseNStepRNN CudnnRNNWeightConcat NStepRNNTanh NStepRNNReLU NStepBiRNNTanh NStepBiRNNReLU
+"""
+
+#: What nodes are called in graphs and errors, if that is not the name of the class; braces stand for the constant.
+LABELS = """
+math.basic_math.Neg __neg__
+math.basic_math.Absolute |_|
+math.basic_math.Add _ + _
+math.basic_math.AddConstant _ + {}
+math.basic_math.Sub _ - _
+math.basic_math.SubFromConstant {} - _
+math.basic_math.Mul _ * _
+math.basic_math.MulConstant _ * {}
+math.basic_math.Div _ / _
+math.basic_math.DivFromConstant {} / _
+math.basic_math.PowVarVar _ ** _
+math.basic_math.PowVarConst _ ** {}
+math.basic_math.PowConstVar {} ** _
+math.cholesky.Cholesky cholesky
+math.det.BatchDet det
+math.digamma.DiGamma digamma
+math.erf.Erf erf
+math.erfc.Erfc erfc
+math.erfcinv.ErfcInv erfcinv
+math.erfcx.Erfcx erfcx
+math.erfinv.ErfInv erfinv
+math.exponential.Exp exp
+math.exponential.Log log
+math.exponential.Log2 log2
+math.exponential.Log10 log10
+math.exponential_m1.Expm1 expm1
+math.fmod.Fmod fmod
+math.hyperbolic.Cosh cosh
+math.hyperbolic.Sinh sinh
+math.lgamma.LGamma lgamma
+math.log_ndtr.LogNdtr log_ndtr
+math.logarithm_1p.Log1p log1p
+math.ndtr.Ndtr ndtr
+math.ndtri.Ndtri ndtri
+math.polygamma.PolyGamma polygamma
+math.sqrt.Sqrt sqrt
+math.sqrt.RsqrtGPU rsqrt
+math.square.Square square
+math.trigonometric.Sin sin
+math.trigonometric.Cos cos
+math.trigonometric.Tan tan
+math.trigonometric.Arcsin arcsin
+math.trigonometric.Arccos arccos
+math.trigonometric.Arctan arctan
+math.trigonometric.Arctan2 arctan2
+math.zeta.Zeta zeta
+"""
+
+#: Attributes that the nodes here do not have, or have in another form. An expression sees the arguments of the
+#: constructor, the node, and the arrays of its inputs and outputs: ``f``, ``xs`` and ``ys``.
+ATTRIBUTES = """
+array.cast.Cast type = typ
+array.moveaxis.Moveaxis destination = as_tuple(destination)
+array.moveaxis.Moveaxis source = as_tuple(source)
+array.pad.Pad pad_bw = np.repeat(pad_width, 2) if np.size(pad_width) == 1 else np.asarray(pad_width)
+array.pad.Pad pad_width = pad_width
+array.pad_sequence.PadSequence length = length
+array.rollaxis.Rollaxis axis = axis
+array.rollaxis.Rollaxis start = start
+array.squeeze.Squeeze axis = axis if axis is None else as_tuple(axis)
+connection.deconvolution_2d.Deconvolution2DFunction cover_all = None
+connection.shift.Shift dx = dilate
+connection.shift.Shift dy = dilate
+connection.shift.Shift kh = ksize
+connection.shift.Shift kw = ksize
+loss.absolute_error.AbsoluteError diff = xs[0] - xs[1]
+loss.mean_absolute_error.MeanAbsoluteError diff = xs[0] - xs[1]
+loss.sigmoid_cross_entropy.SigmoidCrossEntropy count = \
+max(1, f.ignore_mask.sum() if normalize else len(xs[0]))
+loss.sigmoid_cross_entropy.SigmoidCrossEntropy ignore_label = -1
+loss.sigmoid_cross_entropy.SigmoidCrossEntropy ignore_mask = xs[1] != -1
+loss.softmax_cross_entropy.SoftmaxCrossEntropy eps = 1e-7
+loss.softmax_cross_entropy.SoftmaxCrossEntropy soft_target = xs[1].dtype.kind == 'f'
+loss.triplet.Triplet dist_hinge = \
+np.maximum(((xs[0] - xs[1]) ** 2 - (xs[0] - xs[2]) ** 2).sum(1) + margin, 0)
+math.average.Mean multiplier = ys[0].size / xs[0].size
+math.basic_math.PowVarVar y = ys[0]
+math.matmul.MatMul transa = transa
+math.matmul.MatMul transb = transb
+math.matmul.MatMul transc = transc
+noise.gaussian.Gaussian noise = np.exp(xs[1] * 0.5) * f.eps
+normalization.batch_normalization.BatchNormalization expander = expander(f.axis, xs[0].ndim)
+normalization.batch_normalization.BatchNormalization inv_std = (xs[0].var(f.axis) + eps) ** -0.5
+normalization.batch_normalization.BatchNormalization mean = xs[0].mean(f.axis)
+normalization.batch_normalization.BatchNormalization running_mean = mean
+normalization.batch_normalization.BatchNormalization running_var = var
+normalization.batch_normalization.BatchNormalization var = xs[0].var(f.axis)
+normalization.batch_normalization.FixedBatchNormalization expander = expander(f.axis, xs[0].ndim)
+normalization.batch_normalization.FixedBatchNormalization inv_std = (xs[4] + eps) ** -0.5
+normalization.batch_normalization.FixedBatchNormalization inv_var = 1 / (xs[4] + eps)
+normalization.batch_renormalization.BatchRenormalizationFunction running_mean = mean
+normalization.batch_renormalization.BatchRenormalizationFunction running_var = var
+pooling.average_pooling_nd.AveragePoolingND return_indices = False
+pooling.roi_average_align_2d.ROIAverageAlign2D sampling_ratio = \
+as_tuple(sampling_ratio) * (2 - np.ndim(sampling_ratio))
+pooling.roi_max_align_2d.ROIMaxAlign2D sampling_ratio = \
+as_tuple(sampling_ratio) * (2 - np.ndim(sampling_ratio))
+pooling.unpooling_2d.Unpooling2D return_indices = False
+pooling.unpooling_nd.UnpoolingND return_indices = False
+pooling.upsampling_2d.Upsampling2D return_indices = False
+"""
+
+#: Subclasses of Function in Chainer: a call gives a Variable if there is one output, and ``node`` is the node.
+OF_OLD_STYLE = """
+array.spatial_transformer_grid.SpatialTransformerGrid array.spatial_transformer_sampler.SpatialTransformerSampler
+evaluation.binary_accuracy.BinaryAccuracy evaluation.classification_summary.ClassificationSummary
+evaluation.r2_score.R2_score loss.ctc.ConnectionistTemporalClassification loss.decov.DeCov loss.hinge.Hinge
+normalization.batch_renormalization.BatchRenormalizationFunction pooling.roi_average_align_2d.ROIAverageAlign2D
+pooling.roi_average_pooling_2d.ROIAveragePooling2D pooling.roi_max_align_2d.ROIMaxAlign2D
+pooling.roi_max_pooling_2d.ROIMaxPooling2D rnn.lstm.LSTMGrad rnn.slstm.SLSTMGrad rnn.tree_lstm.TreeLSTM
 """

@@ -16,8 +16,12 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+import numpy
+
 from minichainer._locks import lock_of
-from minichainer.compat.node_table import NAMES, ROWS
+from minichainer.compat import node_functions
+from minichainer.compat.node_table import ATTRIBUTES, LABELS, NAMES, OF_OLD_STYLE, ROWS
+from minichainer.compat.private_functions import value_as_text
 from minichainer.configuration import config, using_config
 from minichainer.differentiate import grad
 from minichainer.function_hook import get_function_hooks
@@ -47,6 +51,8 @@ class Row(NamedTuple):
     base: str | None = None
     #: ``inputs -> call``; empty for classes that are only tested for.
     call: str = ''
+    #: What it is called in graphs, if not by its name; braces stand for the constant.
+    label: str = ''
 
 
 @functools.cache
@@ -60,7 +66,28 @@ def rows() -> dict[tuple[str, str], Row]:
     for line in filter(None, NAMES.splitlines()):
         path, _, names = line.partition(': ')
         found.update({(path, name): Row(path, name) for name in names.split()})
+    for line in filter(None, LABELS.splitlines()):
+        cls, _, label = line.partition(' ')
+        found[_key(cls)] = found[_key(cls)]._replace(label=label)
     return found
+
+
+@functools.cache
+def attributes() -> dict[tuple[str, str], dict[str, str]]:
+    """For each class, its attributes that are computed, and their expressions."""
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    for line in filter(None, ATTRIBUTES.replace('\\\n', '').splitlines()):
+        where, _, expression = line.partition(' = ')
+        cls, _, name = where.partition(' ')
+        found.setdefault(_key(cls), {})[name] = expression
+    for cls in OF_OLD_STYLE.split():
+        found.setdefault(_key(cls), {})['node'] = 'f'
+    return found
+
+
+def _key(cls: str) -> tuple[str, str]:
+    path, _, name = cls.rpartition('.')
+    return path, name
 
 
 _classes: dict[Row, Any] = {}
@@ -172,16 +199,33 @@ class LegacyNode(FunctionNode, metaclass=NodeClass):
     def __getattr__(self, name: str) -> Any:
         """What old code reads of a function: arguments of the constructor, and arrays computed on the way."""
         options = vars(self).get('options', {})
+        expression = attributes().get(self.row[:2], {}).get(name)
+        if expression is not None:
+            return self._computed(name, expression)
         found = getattr(self._own_node(), name, options.get(name, _absent)) if name[:2] != '__' else _absent
         if found is not _absent:
             return found
         raise AttributeError(f'{type(self).__name__!r} object has no attribute {name!r}', name=name, obj=self)
 
+    def _computed(self, name: str, expression: str) -> Any:
+        """An attribute of the table of attributes; there are no inputs before the node is applied."""
+        arrays = {'xs': [x.array for x in self._applied_to], 'ys': [y.array for y in self._results]}
+        try:
+            return eval(expression, {'np': numpy, **vars(node_functions), **self.options, 'f': self, **arrays})
+        except LookupError as error:
+            text = f'{type(self).__name__!r} object has no attribute {name!r} before it is applied'
+            raise AttributeError(text, name=name, obj=self) from error
+
+    def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
+        """Applies the node; subclasses of Function gave a Variable if there is one output."""
+        outputs = self.apply(inputs, **kwargs)
+        return outputs[0] if 'node' in attributes().get(self.row[:2], ()) and len(outputs) == 1 else outputs
+
     @property
     def label(self) -> str:
-        node = self._own_node()
-        of_table = 'row' in vars(type(self))
-        return str(node.label) if of_table and name_of(node) == self.row.name else type(self).__name__
+        if '{}' in self.row.label:
+            return self.row.label.format(value_as_text(self.value))
+        return self.row.label or type(self).__name__
 
     def _own_node(self) -> Any:
         """The node of the first output in the graph inside of it; None if there is none."""
@@ -258,7 +302,7 @@ def call_of(row: Row) -> Callable[..., Any]:
     options = f', {star}{row.constructor}' if row.constructor else ''
     functions = importlib.import_module(f'{_ROOT}.functions')
     used = {name: getattr(functions, name) for name in re.findall(r'\w+', call) if name in functions.__all__}
-    names = {**used, **_HELPERS}
+    names = {**vars(node_functions), **used, **_HELPERS}
     return eval(f'lambda {inputs}{options}: {call}', names)  # type: ignore[no-any-return]
 
 

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from minichainer._former_names import former
+from minichainer.compat import private_names
 
 _ROOT = __name__.partition('.')[0]
 
@@ -121,6 +122,7 @@ _backprop_utils GradTable compat.backprop_utils:GradTable
 _backprop_utils backprop_step compat.backprop_utils:backprop_step
 dataset.convert _concat_arrays compat.private:concat_arrays
 dataset.convert _concat_arrays_with_padding dataset.convert:_pad
+distributions.utils _modified_xlogx compat.private_functions:modified_xlogx
 functions.activation.log_softmax _log_softmax compat.private:log_softmax
 functions.activation.lstm LSTM functions.rnn.lstm:LSTM
 functions.activation.lstm _extract_gates compat.private:extract_gates
@@ -149,6 +151,8 @@ links.rnn.n_step_lstm NStepLSTMBase links.rnn.n_step_rnn:_NStepLSTMBase
 links.rnn.n_step_rnn argsort_list_descent compat.private:argsort_list_descent
 links.rnn.n_step_rnn permutate_list compat.private:permutate_list
 optimizer_hooks.gradient_noise exponential_decay_noise optimizer_hooks:exponential_decay_noise
+testing._bundle _ParameterizedTestCaseBundle compat.private_functions:TestCases
+testing._bundle _TestCaseTuple compat.private_functions:TestCase
 training._updater Updater training.updater:Updater
 training.triggers.interval IntervalTrigger training._interval_trigger:IntervalTrigger
 training.updater ParallelUpdater training.updaters.parallel_updater:ParallelUpdater
@@ -237,6 +241,8 @@ class LegacyNames:
         found = None if name.startswith('__') else find(self.path, name)
         if found is not None:
             return found
+        if not name.startswith('__') and (found := self._private(name)) is not private_names.ABSENT:
+            return found
         try:
             return self._of_the_module(name)
         except AttributeError:
@@ -250,6 +256,13 @@ class LegacyNames:
             return self.own(name)
         text = f'module {self.module.__name__!r} has no attribute {name!r}{former(f"{self.path}.{name}")}'
         raise AttributeError(text, name=name, obj=self.module)
+
+    def _private(self, name: str) -> Any:
+        """A private name, or a module that Chainer's module imports; packages import none."""
+        found = private_names.find(self.path, name)
+        if found is not private_names.ABSENT or hasattr(self.module, '__path__'):
+            return found
+        return private_names.imported(self.path, name)
 
 
 def find(path: str, name: str) -> Any:
@@ -294,11 +307,10 @@ def submodule(package: ModuleType, name: str) -> ModuleType | None:
 def has_legacy_names(module: str) -> bool:
     """Whether a module that has a file may lack names of Chainer's module of its path.
 
-    >>> has_legacy_names('minichainer.functions.math.matmul'), has_legacy_names('minichainer.variable')
+    >>> has_legacy_names('minichainer.functions.math.matmul'), has_legacy_names('minichainer.compat.alias')
     (True, False)
     """
-    path = path_of(module)
-    return path in table() or path.startswith('functions.') or f'{path}.' in _parents() or path == 'backends.cuda'
+    return not f'{path_of(module)}.'.startswith('compat.')
 
 
 @functools.cache

@@ -156,7 +156,11 @@ READERS: dict[str, dict[str, Reader]] = {
     'Where': {'condition': _static('mask')},
 }  # fmt: skip
 #: The same of all ops that have a parameter.
-_OF_PARAMETERS = {'geometry': _WINDOWS, 'mask': {'flag_h': _static('mask')}, 'typ': {'type': _static('typ')}}
+_OF_PARAMETERS = {
+    'geometry': _WINDOWS,
+    'mask': {'flag_h': _static('mask'), 'flag_x': lambda node: ~static_of(node)['mask']},
+    'typ': {'type': _static('typ')},
+}
 
 
 def reader_of(node: Any, name: str) -> Reader | None:

@@ -183,6 +183,7 @@ WITHOUT_EFFECT = {
     'connection.deconvolution_nd.DeconvolutionND': {'ndim'},
     'noise.dropout.Dropout': {'return_mask'},
     'pooling.average_pooling_2d.AveragePooling2D': {'cover_all', 'return_indices'},  # nor in Chainer
+    'normalization.group_normalization._MulInvStd': {'dummy_gamma', 'inv_std', 'mean'},
     'pooling.average_pooling_nd.AveragePoolingND': {'ndim'},
     'pooling.max_pooling_2d.MaxPooling2D': {'return_indices'},
     'pooling.max_pooling_nd.MaxPoolingND': {'ndim', 'return_indices'},

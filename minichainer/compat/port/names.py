@@ -10,7 +10,7 @@ import warnings
 from types import ModuleType
 from typing import Any
 
-from minichainer.compat import paths
+from minichainer.compat import paths, private_names
 
 OURS = __name__.partition('.')[0]
 #: The packages whose names are meant: Chainer's, and what programs have after they were ported.
@@ -59,7 +59,8 @@ def exists(name: str) -> bool:
 def under_alias(name: str) -> bool:
     """Whether a name exists while the alias is installed."""
     home, _, last = canonical(name).partition('.')[2].rpartition('.')
-    return bool(home) and paths.find(home, last) is not None
+    is_private = private_names.find(home or '.', last) is not private_names.ABSENT
+    return is_private or (bool(home) and paths.find(home, last) is not None)
 
 
 def home_of(name: str) -> str:

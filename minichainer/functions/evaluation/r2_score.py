@@ -16,8 +16,8 @@ _r2_score = Arguments('R2_score', 'r2_score')
 class R2_score(FunctionNode):
     """Compares squared errors with the variance of the target; has no gradient."""
 
-    def __init__(self, multioutput: str) -> None:
-        self.multioutput = multioutput
+    def __init__(self, sample_weight: Any, multioutput: str) -> None:
+        self.sample_weight, self.multioutput = sample_weight, multioutput
 
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         xp = get_array_module(*inputs)
@@ -62,4 +62,4 @@ def r2_score(pred: Any, true: Any, sample_weight: Any = None, multioutput: str =
         raise _r2_score.misfit(
             'float arrays of one shape with a batch axis', f'{pred.dtype} {pred.shape} and {true.dtype} {true.shape}'
         )
-    return R2_score(multioutput).apply((pred, true))[0]
+    return R2_score(sample_weight, multioutput).apply((pred, true))[0]

@@ -44,7 +44,7 @@ def _fast(xp: Any, gy: Any, x: Any, samples: Samples, residual: Residual) -> Any
 
 
 def _probabilities(node: Any) -> Any:
-    return softmax(node.saved[0])._data
+    return softmax(node.saved[0])._data if getattr(node, 'cache_score', True) else None
 
 
 @primitive(rule=(_rule, None), fast=(_fast, None), name='SoftmaxCrossEntropy', attributes={'y': _probabilities})
@@ -87,7 +87,8 @@ def softmax_cross_entropy(
             probability for each class (soft targets).
         normalize: divide the sum by the number of samples that are not ignored; by the batch size B where False.
             The loss of soft targets is the mean over all samples either way.
-        cache_score: kept for compatibility; has no effect.
+        cache_score: whether ``loss.creator.y`` gives the probabilities, which are computed when they are read; None
+            if not.
         class_weight: None or a float array :math:`(C,)` of factors, one per class.
         ignore_label: samples with this label count nothing; None for no such label.
         reduce: ``'mean'``, or ``'no'`` for a loss per sample.
@@ -109,7 +110,7 @@ def softmax_cross_entropy(
     True
     """
     counts_all = normalize is True and class_weight is None and ignore_label is _IGNORED
-    is_plain = counts_all and reduce is _MEAN and soft_target_loss is _PLAIN
+    is_plain = counts_all and reduce is _MEAN and soft_target_loss is _PLAIN and cache_score is True
     if _compiled is not None and is_plain and type(t) is numpy.ndarray:
         result = _compiled(x, as_variable(t))
         if result is not None:
@@ -130,7 +131,10 @@ def softmax_cross_entropy(
         targets = as_variable(t if enable_double_backprop else labels)
         return _soft_target_loss(x, targets, class_weight, reduce, soft_target_loss)
     samples = _samples(scores, labels, class_weight, ignore_label, normalize, reduce)
-    return cross_entropy(x, t, samples)
+    loss = cross_entropy(x, t, samples)
+    if not cache_score and loss.creator_node is not None:
+        loss.creator_node.cache_score = False
+    return loss
 
 
 def _check_class_weight(class_weight: Any, x: Any) -> None:
