@@ -28,7 +28,7 @@ from minichainer.configuration import global_config
 VERSION = '7.8.1'
 _ROOT = __name__.partition('.')[0]
 #: The names of the alias, and the modules of this package that they stand for.
-_HOMES = {'chainer': _ROOT, 'chainermn': f'{__package__}.chainermn'}
+_HOMES = {'chainer': _ROOT, 'chainermn': f'{__package__}.chainermn', 'chainerx': f'{_ROOT}.chainerx'}
 
 
 _plain_dict: Any = vars(ModuleType)['__dict__']
@@ -75,7 +75,7 @@ class AliasedPackage(ModuleType):
 
 
 class AliasFinder(MetaPathFinder, Loader):
-    """Finds ``chainer``, ``chainermn`` and all modules below them, and loads this package's modules for them."""
+    """Finds ``chainer``, ``chainermn``, ``chainerx`` and all modules below them: loads this package's for them."""
 
     def __init__(self) -> None:
         self.legacy_names = Changes()
@@ -83,7 +83,7 @@ class AliasFinder(MetaPathFinder, Loader):
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         """The specification of a module of the alias; None for others, and for modules that do not exist."""
         home = home_of(fullname)
-        found = None if home is None else importlib.util.find_spec(home)
+        found = None if home is None else _spec_of(home)
         if home is not None and found is None and _is_imported(sys._getframe(2)):
             raise ModuleNotFoundError(f'No module named {fullname!r}: {_advice_on_module(home)}', name=fullname)
         if found is None:
@@ -180,6 +180,14 @@ def home_of(name: str) -> str | None:
     return f'{_HOMES[root]}{dot}{rest}' if root in _HOMES else None
 
 
+def _spec_of(home: str) -> ModuleSpec | None:
+    """The specification of a module of this package; None if there is none, or if what it is in is no package."""
+    try:
+        return importlib.util.find_spec(home)
+    except ModuleNotFoundError:
+        return None
+
+
 def _is_imported(frame: FrameType) -> bool:
     """Whether a frame that looks for a module is that of an import, not of a question whether the module exists."""
     return frame.f_code.co_name == '_find_and_load_unlocked'
@@ -223,7 +231,7 @@ def install(legacy: str | None = None) -> None:
         legacy: 'v1' or 'v2' to accept what only these versions accepted, in its meaning of then.
 
     Raises:
-        RuntimeError: another package of the name chainer or chainermn is imported.
+        RuntimeError: another package of the name chainer, chainermn or chainerx is imported.
         ValueError: ``legacy`` is something else.
 
     >>> import minichainer.compat

@@ -53,6 +53,20 @@ def test_modules_are_the_same_objects(name: str, chainer: Any) -> None:
     assert module.__spec__.name.startswith('minichainer.'), 'its own specification, so that it can be reloaded'
 
 
+@pytest.mark.usefixtures('alias')
+def test_chainerx_is_there_and_not_available() -> None:
+    chainerx, chainer = importlib.import_module('chainerx'), importlib.import_module('chainer')
+    assert chainerx is chainer.chainerx
+    assert not chainerx.is_available() and not isinstance(np.ones(3), chainerx.ndarray)
+    with pytest.raises(RuntimeError, match='not available'):
+        chainerx.ndarray((3,), 'f')
+    with pytest.raises(ModuleNotFoundError, match=r'chainerx\.testing'):
+        importlib.import_module('chainerx.testing')
+    compat.uninstall()
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module('chainerx')
+
+
 def test_classes_and_settings_are_shared(chainer: Any) -> None:
     assert isinstance(minichainer.links.Linear(1, 1), chainer.Link)
     assert chainer.config is minichainer.config
@@ -104,7 +118,7 @@ def test_find_spec_without_import(alias: None) -> None:
         importlib.import_module('chainer.no_such')
 
 
-@pytest.mark.parametrize('name', ['chainerx', 'onnx_chainer', 'chainerui'])
+@pytest.mark.parametrize('name', ['onnx_chainer', 'chainerui'])
 def test_other_packages_are_absent(name: str, chainer: Any) -> None:
     with pytest.raises(ModuleNotFoundError, match=name):
         importlib.import_module(name)

@@ -67,6 +67,17 @@ IMPORTS = {
         'def f():\n    import minichainer.functions as F\n    return F.relu',
     ),
     'chainermn': ('import chainermn', 'import minichainer.compat.chainermn as chainermn'),
+    'chainerx': (
+        'import chainerx\nimport os, chainerx as chx\nx = chainerx.is_available()',
+        'import minichainer.chainerx as chainerx\n'
+        'import os, minichainer.chainerx as chx\nx = chainerx.is_available()',
+    ),
+    'chainerx, from': ('from chainerx import ndarray', 'from minichainer.chainerx import ndarray'),
+    'chainerx, where it is there': (
+        'import chainerx\nif chainerx.is_available():\n    import chainerx.testing\n    x = chainerx.array(3)',
+        'import minichainer.chainerx as chainerx\n'
+        'if chainerx.is_available():\n    import chainerx.testing\n    x = chainerx.array(3)',
+    ),
     'split': (
         'from chainer.functions import Linear, relu',
         'from minichainer.links import Linear\nfrom minichainer.functions import relu',
@@ -410,6 +421,8 @@ ATTENTION = {
         'alias',
         'install()',
     ),
+    'array of chainerx': ('import minichainer.chainerx as chainerx\nchainerx.array(3)', 'name', 'NumPy or CuPy'),
+    'module of chainerx': ('import chainerx.testing', 'name', 'NumPy or CuPy'),
     'built on chainer': ('import chainercv', 'package', 'minichainer.compat.install()'),
     'text': ("importlib.import_module('chainer.links')", 'text', 'minichainer.links'),
 }

@@ -14,16 +14,20 @@ from minichainer.compat import paths
 
 OURS = __name__.partition('.')[0]
 #: The packages whose names are meant: Chainer's, and what programs have after they were ported.
-ROOTS = ('chainer', OURS)
+ROOTS = ('chainer', OURS, 'chainerx')
 
 
 def canonical(name: str) -> str:
     """A name of Chainer or of this package as Chainer spells it; other names are returned unchanged.
 
-    >>> canonical('minichainer.functions.relu')
-    'chainer.functions.relu'
+    ChainerX is a module of this package, and Chainer has it under this name too.
+
+    >>> canonical('minichainer.functions.relu'), canonical('chainerx.ndarray')
+    ('chainer.functions.relu', 'chainer.chainerx.ndarray')
     """
     root, dot, rest = name.partition('.')
+    if root == 'chainerx':
+        return f'chainer.{name}'
     return 'chainer' + dot + rest if root in ROOTS else name
 
 
@@ -69,11 +73,13 @@ def home_of(name: str) -> str:
     'chainer.training.updaters.StandardUpdater'
     """
     path, _, last = canonical(name).partition('.')[2].rpartition('.')
-    home = paths.table().get(path, {}).get(last)
+    home = paths.table().get(path or '.', {}).get(last)
     if home is None or exists(name):
         return ''
     module, _, attribute = home.partition(':')
-    found = f'chainer.{module}.{attribute}'
+    found = f'chainer.{module}.{attribute}'.rstrip('.')
+    if not attribute:
+        return found
     above = f'chainer.{module.rpartition(".")[0]}.{attribute}'
     return above if exists(above) and find(above) is find(found) else found
 

@@ -47,6 +47,17 @@ class Rewriter(cst.CSTTransformer):
         self._expected_to_fail -= _expects_import_error(original_node)
         return updated_node
 
+    def visit_If_body(self, node: cst.If) -> None:
+        self.notes.with_chainerx += self._asks_for_chainerx(node)
+
+    def leave_If_body(self, node: cst.If) -> None:
+        self.notes.with_chainerx -= self._asks_for_chainerx(node)
+
+    def _asks_for_chainerx(self, node: cst.If) -> bool:
+        """Whether a block runs only if ChainerX is available."""
+        called = node.test.func if isinstance(node.test, cst.Call) else node.test
+        return self.facts.name_of(called) == 'chainer.chainerx.is_available'
+
     def visit_ImportAlias(self, node: cst.ImportAlias) -> bool:
         return False
 
