@@ -72,6 +72,10 @@ IMPORTS = {
         'import minichainer.chainerx as chainerx\n'
         'import os, minichainer.chainerx as chx\nx = chainerx.is_available()',
     ),
+    'module that the root has': (
+        'import chainer\nx = chainer.basic_math.add(y, z)',
+        CHAINER + 'import minichainer.functions.math.basic_math\nx = chainer.functions.math.basic_math.add(y, z)',
+    ),
     'chainerx, from': ('from chainerx import ndarray', 'from minichainer.chainerx import ndarray'),
     'chainerx, where it is there': (
         'import chainerx\nif chainerx.is_available():\n    import chainerx.testing\n    x = chainerx.array(3)',
@@ -376,6 +380,39 @@ CALLS = {
         'm = chainer.FunctionSet(a=F.Linear(2, 3))\nm.b = F.Linear(3, 4)',
         "m = chainer.Chain(a=L.Linear(2, 3))\nm.add_link('b', L.Linear(3, 4))",
     ),
+    'train in a lambda': (
+        'drop = lambda v: F.dropout(v, train=self.train)',
+        "drop = lambda v: chainer.using_config('train', self.train)(F.dropout)(v)",
+    ),
+    'train in a generator': (
+        'h = (F.dropout(v, train=False) for v in vs)',
+        "h = (chainer.using_config('train', False)(F.dropout)(v) for v in vs)",
+    ),
+    'train in a list': (
+        'h = [F.dropout(v, train=False) for v in vs]',
+        "with chainer.using_config('train', False):\n    h = [F.dropout(v) for v in vs]",
+    ),
+    'train in a yield': (
+        'def f():\n    yield F.dropout(v, train=False)',
+        "def f():\n    yield chainer.using_config('train', False)(F.dropout)(v)",
+    ),
+    'train in a received value': (
+        'def f():\n    h = F.dropout((yield), train=False)',
+        "def f():\n    h = chainer.using_config('train', False)(F.dropout)((yield))",
+    ),
+    'train in yield from': (
+        'def f():\n    yield from F.separate(F.dropout(v, train=False))',
+        "def f():\n    yield from F.separate(chainer.using_config('train', False)(F.dropout)(v))",
+    ),
+    'train in an await': (
+        'async def f():\n    h = F.dropout(await g, train=False)',
+        "async def f():\n    h = chainer.using_config('train', False)(F.dropout)(await g)",
+    ),
+    'test in a lambda': (
+        'bn = L.BatchNormalization(3)\nf = lambda v: bn(v, test=test)',
+        'from minichainer.compat.legacy import defaults as v1_defaults\nbn = v1_defaults.BatchNormalization(3)\n'
+        "f = lambda v: chainer.using_config('train', not test)(bn)(v)",
+    ),
 }
 TABLE = [
     *((f'import {name}', *row) for name, row in IMPORTS.items()),
@@ -420,6 +457,16 @@ ATTENTION = {
         'from minichainer.functions.loss.softmax_cross_entropy import SoftmaxCrossEntropy',
         'alias',
         'install()',
+    ),
+    'train of a later call': (
+        'import functools\nf = functools.partial(F.dropout, train=False)',
+        'dropout-train',
+        "lambda *args: chainer.using_config('train', False)(F.dropout)(*args)",
+    ),
+    'keyword of a later call': (
+        'from functools import partial\nf = partial(F.relu, use_cudnn=False)',
+        'use_cudnn',
+        'use_cudnn is a setting',
     ),
     'array of chainerx': ('import minichainer.chainerx as chainerx\nchainerx.array(3)', 'name', 'NumPy or CuPy'),
     'module of chainerx': ('import chainerx.testing', 'name', 'NumPy or CuPy'),

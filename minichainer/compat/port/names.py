@@ -72,16 +72,24 @@ def home_of(name: str) -> str:
     >>> home_of('chainer.training.updater.StandardUpdater')
     'chainer.training.updaters.StandardUpdater'
     """
+    if _home_in_root(name):
+        return _home_in_root(name)
     path, _, last = canonical(name).partition('.')[2].rpartition('.')
-    home = paths.table().get(path or '.', {}).get(last)
+    home = paths.table().get(path, {}).get(last)
     if home is None or exists(name):
         return ''
     module, _, attribute = home.partition(':')
-    found = f'chainer.{module}.{attribute}'.rstrip('.')
-    if not attribute:
-        return found
+    found = f'chainer.{module}.{attribute}'
     above = f'chainer.{module.rpartition(".")[0]}.{attribute}'
     return above if exists(above) and find(above) is find(found) else found
+
+
+def _home_in_root(name: str) -> str:
+    """The home of a name that Chainer's root has, or of what is in it, such as ``chainer.basic_math.add``."""
+    root, _, path = canonical(name).partition('.')
+    first, dot, rest = path.partition('.')
+    home = paths.table()['.'].get(first, '').replace(':', '.')
+    return f'chainer.{home}{dot}{rest}' if home and root == 'chainer' and not exists(f'chainer.{first}') else ''
 
 
 def nearest(name: str) -> str:
