@@ -413,6 +413,30 @@ CALLS = {
         'from minichainer.compat.legacy import defaults as v1_defaults\nbn = v1_defaults.BatchNormalization(3)\n'
         "f = lambda v: chainer.using_config('train', not test)(bn)(v)",
     ),
+    'classes of v1 as values': (
+        "F.relu(x, use_cudnn=True)\ncells = {'lstm': L.LSTM, 'gru': L.GRU}\ncells['lstm'](3, 4)",
+        'from minichainer.compat.legacy import defaults as v1_defaults\n'
+        'from minichainer.compat.legacy import names as v1_names\n'
+        "F.relu(x)\ncells = {'lstm': v1_defaults.LSTM, 'gru': v1_names.StatelessGRU}\ncells['lstm'](3, 4)",
+    ),
+    'classes of v1, imported': (
+        'from chainer.links import LSTM\nF.relu(x, use_cudnn=True)\nf(LSTM, L.ConvolutionND, F.split_axis)',
+        'from minichainer.links import LSTM\nfrom minichainer.compat.legacy import defaults as v1_defaults\n'
+        'F.relu(x)\nf(v1_defaults.LSTM, v1_defaults.ConvolutionND, v1_defaults.split_axis)',
+    ),
+    'subclass of a class of v1': (
+        'F.relu(x, use_cudnn=True)\nclass A(L.LSTM):\n    def __init__(self):\n        L.LSTM.__init__(self, 3, 4)',
+        'from minichainer.compat.legacy import defaults as v1_defaults\nF.relu(x)\n'
+        'class A(v1_defaults.LSTM):\n    def __init__(self):\n        v1_defaults.LSTM.__init__(self, 3, 4)',
+    ),
+    'classes of v1 that are asked for': (
+        'F.relu(x, use_cudnn=True)\nisinstance(x, (L.LSTM, L.BatchNormalization))\ndef f(x: L.LSTM): pass',
+        'F.relu(x)\nisinstance(x, (L.LSTM, L.BatchNormalization))\ndef f(x: L.LSTM): pass',
+    ),
+    'classes as values in a program of today': (
+        "cells = {'lstm': L.LSTM}\nclass A(L.LSTM): pass",
+        "cells = {'lstm': L.LSTM}\nclass A(L.LSTM): pass",
+    ),
 }
 TABLE = [
     *((f'import {name}', *row) for name, row in IMPORTS.items()),
@@ -485,6 +509,12 @@ def test_what_a_person_has_to_do(source: str, rule: str, text: str) -> None:
     assert line == (HEAD + source).count('\n') + 1
     assert found_rule == rule
     assert text in f'{write} {why}'
+
+
+def test_a_comparison_of_classes_of_v1_is_for_a_person() -> None:
+    new, notes = rewrite(HEAD_OLD + 'F.relu(x, use_cudnn=True)\nkind is L.LSTM\n')
+    assert new.endswith(b'kind is L.LSTM\n')
+    assert [found[3] for found in notes.found if found[2] == 'attention'] == ['v1-default']
 
 
 V1 = '''
