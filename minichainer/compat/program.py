@@ -15,6 +15,7 @@ from typing import Any
 
 from minichainer.compat.changes import Changes
 from minichainer.compat.names import RemovedNames
+from minichainer.compat.promotion import WideParameters
 from minichainer.compat.rewriting import HELPER, Runtime, compiled
 from minichainer.compat.usage import Usage, is_own
 
@@ -70,15 +71,18 @@ class Restored:
         self._names = RemovedNames(self.usage, self._runtime)
         self._finder = ProgramFinder()
         self._changes = Changes()
+        self._wide = WideParameters()
 
     def __enter__(self) -> Restored:
         self._runtime.add_calls('builtins')
         self._changes.set(builtins, HELPER, self._runtime)
         sys.meta_path.insert(0, self._finder)
         self._names.__enter__()
+        self._wide.install()
         return self
 
     def __exit__(self, *error: object) -> None:
+        self._wide.undo()
         self._names.__exit__(*error)
         sys.meta_path.remove(self._finder)
         self._changes.undo()

@@ -17,7 +17,8 @@ class Removed(NamedTuple):
     Args:
         name: dotted name, with the module or the class that had it: ``numpy.int``, ``numpy.ndarray.itemset``.
         kind: ``name`` (attribute of a module), ``method`` (of a class), ``module``, ``builtin`` (of Python 2), or
-            ``call`` (the name is there, but a call that old programs make of it fails today).
+            ``call`` (the name is there, but a call that old programs make of it fails today), or ``operation`` (an
+            operation that fails today or has another result).
         since: who dropped it, and in which version.
         instead: what to write: an expression if ``certain``, otherwise words for a person.
         certain: ``instead`` may replace the name in source code as it stands: same arguments, same result. A method
@@ -149,6 +150,10 @@ numpy.random.random_integers ~ numpy.random.randint(low, high + 1) @ random_inte
 numpy.ndarray.itemset ~ a[index] = value @ ndarray_itemset
 numpy.ndarray.newbyteorder ~ a.view(a.dtype.newbyteorder()) @ ndarray_newbyteorder
 numpy.ndarray.ptp ~ numpy.ptp(a) @ ndarray_ptp
+
+[operation: NumPy 2.0]
+numpy.promotion ~ float(np.sqrt(2.)): a scalar of NumPy makes float64 of an array of float32
+numpy.unsigned ~ 255 for -1 in an array of uint8, or give the array a signed dtype first
 
 [method: NumPy 2.3]
 numpy.ndarray.tostring = x.tobytes

@@ -10,6 +10,7 @@ They are rewritten in the program's own source, in place, so that lines, columns
     a.tostring()        __minichainer_compat__.attribute(a, 'tostring')()
     'loss %f' % loss    __minichainer_compat__.format('loss %f', loss)
     xrange(3)           __minichainer_compat__.builtin('xrange')(3)
+    a[i] = -1           a[i] = __minichainer_compat__.fitting(a, -1)
 
 Each of these first does what the program says, and changes something only if that fails.
 """
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import copy
 import functools
 import importlib
 import math
@@ -116,6 +118,12 @@ class Runtime:
 
         return formatted(text, values, functools.partial(self._note, by_name()['float']))
 
+    def fitting(self, array: Any, number: Any) -> Any:
+        """A negative number that is assigned to elements of an array."""
+        from minichainer.compat.promotion import fitting
+
+        return fitting(array, number, self._usage)
+
     def builtin(self, name: str) -> Any:
         """A built-in function of Python 2."""
         row = by_name()[name]
@@ -165,10 +173,23 @@ class _Rewriter(ast.NodeTransformer):
             return _helper('format', text, node.right, at=node)
         return node
 
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        self.generic_visit(node)
+        target, value = node.targets[0], node.value
+        is_negative = isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub)
+        if is_negative and len(node.targets) == 1 and isinstance(target, ast.Subscript) and _is_path(target.value):
+            node.value = _helper('fitting', copy.deepcopy(target.value), value, at=value)
+        return node
+
     def visit_Name(self, node: ast.Name) -> ast.AST:
         if node.id in _BUILTINS and node.id not in self._bound:
             return _helper('builtin', ast.Constant(node.id), at=node)
         return node
+
+
+def _is_path(node: ast.expr) -> bool:
+    """Whether an expression is a name or attributes of one, so that reading it twice does nothing."""
+    return isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and _is_path(node.value))
 
 
 def _last(node: ast.Name | ast.Attribute) -> str:

@@ -437,6 +437,15 @@ CALLS = {
         "cells = {'lstm': L.LSTM}\nclass A(L.LSTM): pass",
         "cells = {'lstm': L.LSTM}\nclass A(L.LSTM): pass",
     ),
+    'scalars of NumPy': (
+        'import numpy as np\ny = x * np.sqrt(2.) + np.log(2) / 3 * x\nz = x / (np.sqrt(2) * 3) ** len(x)',
+        'import numpy as np\ny = x * float(np.sqrt(2.)) + float(np.log(2) / 3) * x\n'
+        'z = x / float((np.sqrt(2) * 3) ** len(x))',
+    ),
+    'scalars of NumPy that change nothing': (
+        'import numpy as np\ny = x * np.sqrt(x)\nz = np.sqrt(2.) * 3\nx *= np.sqrt(2.)\nw = x * np.pi',
+        'import numpy as np\ny = x * np.sqrt(x)\nz = np.sqrt(2.) * 3\nx *= np.sqrt(2.)\nw = x * np.pi',
+    ),
 }
 TABLE = [
     *((f'import {name}', *row) for name, row in IMPORTS.items()),
@@ -491,6 +500,16 @@ ATTENTION = {
         'from functools import partial\nf = partial(F.relu, use_cudnn=False)',
         'use_cudnn',
         'use_cudnn is a setting',
+    ),
+    'scalar of NumPy of an unknown number': (
+        'import numpy as np\nW.data = W.data * np.sqrt(2. / n)',
+        'numpy.promotion',
+        'float(np.sqrt(2. / n))',
+    ),
+    'negative label in bytes': (
+        'import numpy as np\nt = np.array(image, dtype=np.uint8)\nt[t == 255] = -1',
+        'numpy.unsigned',
+        'signed dtype',
     ),
     'array of chainerx': ('import minichainer.chainerx as chainerx\nchainerx.array(3)', 'name', 'NumPy or CuPy'),
     'module of chainerx': ('import chainerx.testing', 'name', 'NumPy or CuPy'),

@@ -21,7 +21,7 @@ from minichainer.compat.removed import Removed, by_name, rows
 from minichainer.compat.rewriting import HELPER, compiled, resolved, stand_in
 from minichainer.compat.usage import Usage, is_own
 
-KINDS = ('name', 'method', 'module', 'builtin', 'call')
+KINDS = ('name', 'method', 'module', 'builtin', 'call', 'operation')
 
 
 def ran(folder: Path, text: str) -> tuple[Any, list[str]]:
@@ -113,6 +113,8 @@ def test_names_are_found_by_every_kind_of_import(tmp_path: Path) -> None:
 #: Program lines, their ``result``, and the name and advice of the report; None where nothing is to be reported.
 A = 'import numpy as np\na = np.array([[1., 2.], [3., 5.]])\n'
 LINES: dict[str, tuple[str, Any, str | None]] = {
+    'negative numbers in bytes': (A + 'b = a.astype("uint8")\nb[b == 5] = -1\nresult = b.tolist()', [[1, 2], [3, 255]], 'numpy.unsigned as before NumPy 2.0: write 255 for -1'),
+    'negative numbers in floats': (A + 'a[0] = -1\nd = {}\nd[0] = -1\nresult = a.tolist(), d', ([[-1, -1], [3, 5]], {0: -1}), None),
     'asscalar': (A + 'result = np.asscalar(np.array([3]))', 3, 'numpy.asscalar, which NumPy 1.23 dropped: write a.item()'),
     'msort': (A + 'result = np.msort(-a).tolist()', [[-3, -5], [-1, -2]], 'numpy.msort'),
     'asfarray': (A + 'result = np.asfarray([1, 2]).dtype.name', 'float64', 'numpy.asfarray'),

@@ -221,6 +221,27 @@ def test_a_spawned_process_of_a_program_in_the_style_of_v1(tmp_path: Path) -> No
     assert ran(files(tmp_path, train=text), '--legacy', 'v1', 'train.py').stdout == '[0.0, 1.0]\n'
 
 
+def test_the_line_that_makes_a_parameter_float64(tmp_path: Path) -> None:
+    text = """
+        import numpy as np
+        import chainer.links as L
+        l = L.Linear(3, 2)
+        scale = np.float64(2)
+        l.W.data *= scale
+        l.b.array = np.zeros(2, np.float32)
+        l.W.data = l.W.data * scale
+        l.b.array = l.b.array.astype(np.float64)
+        l(np.ones((1, 3), 'f') * float(scale))
+    """
+    done = run(files(tmp_path, train=text), 'train.py')
+    warned = [line for line in done.stderr.splitlines() if 'DtypeWarning' in line]
+    assert [line.partition('train.py:')[2].partition(': since')[0] for line in warned] == [
+        '8: DtypeWarning: parameter W becomes float64, was float32',
+        '9: DtypeWarning: parameter b becomes float64, was float32',
+    ]
+    assert 'write float(np.sqrt(2.))' in warned[0]
+
+
 # --- styles and devices --------------------------------------------------------------------------------------------
 V1 = """
     import numpy as np

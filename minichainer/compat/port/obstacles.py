@@ -11,6 +11,7 @@ import libcst as cst
 from minichainer.compat import removed, restored_calls
 from minichainer.compat.port.arrays import Arrays
 from minichainer.compat.port.facts import Facts, dotted
+from minichainer.compat.port.promotion import Promotion
 from minichainer.compat.port.spelling import Spelling
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Obstacles:
     def __init__(self, facts: Facts, notes: Notes, spelling: Spelling) -> None:
         self._facts, self._notes, self._spelling = facts, notes, spelling
         self._arrays = Arrays(facts)
+        self.promotion = Promotion(facts, notes, self._arrays)
         self._uses = {
             'numpy.array': self._may_be_ragged,
             'numpy.asarray': self._may_be_ragged,

@@ -250,12 +250,14 @@ class Rewriter(cst.CSTTransformer):
     def leave_BinaryOperation(
         self, original_node: cst.BinaryOperation, updated_node: cst.BinaryOperation
     ) -> cst.BinaryOperation:
-        return self._calls.obstacles.formatted(original_node, updated_node)
+        obstacles = self._calls.obstacles
+        return obstacles.promotion.operation(original_node, obstacles.formatted(original_node, updated_node))
 
     def leave_Expr(self, original_node: cst.Expr, updated_node: cst.Expr) -> cst.Expr | cst.RemovalSentinel:
         return self._calls.statement(original_node, updated_node)
 
     def leave_Assign(self, original_node: cst.Assign, updated_node: cst.Assign) -> cst.BaseSmallStatement:
+        self._calls.obstacles.promotion.assignment(original_node)
         return self._calls.assignment(original_node, updated_node)
 
     def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> None:
