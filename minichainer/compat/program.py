@@ -14,26 +14,13 @@ from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
 from minichainer.compat.changes import Changes
+from minichainer.compat.loaders import OtherLoaders, RewritingLoader
 from minichainer.compat.names import RemovedNames
 from minichainer.compat.promotion import WideParameters
 from minichainer.compat.rewriting import HELPER, Runtime, compiled
 from minichainer.compat.usage import Usage, is_own
 
 _HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '')
-
-
-class RewritingLoader(SourceFileLoader):
-    """Loads a file of the program rewritten; never from or to a file of compiled code, which others would load."""
-
-    def get_code(self, fullname: str) -> CodeType:
-        """The code of the module.
-
-        Args:
-            fullname: its name.
-        """
-        file = self.get_filename(fullname)
-        code: CodeType = compiled(self.get_data(file), file)
-        return code
 
 
 class ProgramFinder(MetaPathFinder):
@@ -71,7 +58,7 @@ class Restored:
         self._names = RemovedNames(self.usage, self._runtime)
         self._finder = ProgramFinder()
         self._changes = Changes()
-        self._wide = WideParameters()
+        self._wide, self._loaders = WideParameters(), OtherLoaders()
 
     def __enter__(self) -> Restored:
         self._runtime.add_calls('builtins')
@@ -79,9 +66,11 @@ class Restored:
         sys.meta_path.insert(0, self._finder)
         self._names.__enter__()
         self._wide.install()
+        self._loaders.install()
         return self
 
     def __exit__(self, *error: object) -> None:
+        self._loaders.undo()
         self._wide.undo()
         self._names.__exit__(*error)
         sys.meta_path.remove(self._finder)

@@ -11,6 +11,7 @@ They are rewritten in the program's own source, in place, so that lines, columns
     'loss %f' % loss    __minichainer_compat__.format('loss %f', loss)
     xrange(3)           __minichainer_compat__.builtin('xrange')(3)
     a[i] = -1           a[i] = __minichainer_compat__.fitting(a, -1)
+    exec(text)          exec(__minichainer_compat__.code(text, 'exec'))
 
 Each of these first does what the program says, and changes something only if that fails.
 """
@@ -38,6 +39,8 @@ _OF_MATH = [name for name in vars(math) if callable(getattr(math, name)) and not
 
 _CALLS = {row.last for row in rows() if row.kind == 'call' and row.restore} | set(_OF_MATH)
 _METHODS = {row.last for row in rows() if row.kind == 'method' and row.restore}
+#: Built-in functions that take a text of the program.
+_EXECUTE = ('exec', 'eval', 'compile')
 _BUILTINS = {row.name for row in rows() if row.kind == 'builtin'}
 
 
@@ -124,15 +127,37 @@ class Runtime:
 
         return fitting(array, number, self._usage)
 
+    def tree(self, text: Any, mode: str) -> Any:
+        """A text that is compiled, as a rewritten tree, which gets its file from the call around it."""
+        if not isinstance(text, (str, bytes)):
+            return text
+        try:
+            return rewrite(compile(text, '<string>', mode, ast.PyCF_ONLY_AST, dont_inherit=True))
+        except (SyntaxError, ValueError):
+            return text  # the error has the place where it is executed
+
+    def code(self, text: Any, mode: str) -> Any:
+        """A text that is executed, as rewritten code."""
+        tree: Any = self.tree(text, mode)
+        is_text = isinstance(tree, (str, bytes)) or tree is text
+        return tree if is_text else compile(tree, '<string>', mode, dont_inherit=True)
+
     def builtin(self, name: str) -> Any:
         """A built-in function of Python 2."""
         row = by_name()[name]
         try:
-            found = stand_in(row)
+            found = _execfile if name == 'execfile' else stand_in(row)
         except AttributeError as error:
             raise NameError(str(error), name=name) from None
         self._note(row)
         return found
+
+
+def _execfile(filename: str, *namespaces: dict[str, Any]) -> None:
+    """Runs a file in the namespace of the caller, or in others."""
+    frame = sys._getframe(1)
+    with open(filename, 'rb') as file:
+        exec(compiled(file.read(), filename), *(namespaces or (frame.f_globals, frame.f_locals)))
 
 
 def _method_of(value: Any, name: str) -> Removed | None:
@@ -158,6 +183,10 @@ class _Rewriter(ast.NodeTransformer):
         self.generic_visit(node)
         if isinstance(called, (ast.Name, ast.Attribute)) and _last(called) in _CALLS:
             node.func = _helper('call', node.func)
+        elif isinstance(called, ast.Name) and called.id in _EXECUTE and called.id not in self._bound and node.args:
+            mode = _mode_of(node, called.id)
+            method = 'tree' if called.id == 'compile' else 'code'
+            node.args[0] = _helper(method, node.args[0], mode, at=node.args[0]) if mode is not None else node.args[0]
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
@@ -185,6 +214,16 @@ class _Rewriter(ast.NodeTransformer):
         if node.id in _BUILTINS and node.id not in self._bound:
             return _helper('builtin', ast.Constant(node.id), at=node)
         return node
+
+
+def _mode_of(node: ast.Call, function: str) -> ast.Constant | None:
+    """The mode of a text that is executed; None if it is not known, or if the text may see no built-in functions."""
+    if function == 'exec':
+        return ast.Constant('exec')
+    if function == 'eval':
+        return ast.Constant('eval') if len(node.args) == 1 else None
+    mode = node.args[2] if len(node.args) == 3 and not node.keywords else None
+    return ast.Constant(mode.value) if isinstance(mode, ast.Constant) else None
 
 
 def _is_path(node: ast.expr) -> bool:
@@ -234,4 +273,13 @@ def compiled(source: bytes | str, file: str) -> Any:
     'train.py'
     """
     tree = compile(source, file, 'exec', ast.PyCF_ONLY_AST, dont_inherit=True)
-    return compile(_Rewriter(_bound_names(tree)).visit(tree), file, 'exec', dont_inherit=True)
+    return compile(rewrite(tree), file, 'exec', dont_inherit=True)
+
+
+def rewrite(tree: Any) -> Any:
+    """A syntax tree of the program, rewritten in place.
+
+    Args:
+        tree: of a module, an expression or a cell.
+    """
+    return _Rewriter(_bound_names(tree)).visit(tree)

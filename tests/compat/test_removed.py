@@ -115,6 +115,10 @@ A = 'import numpy as np\na = np.array([[1., 2.], [3., 5.]])\n'
 LINES: dict[str, tuple[str, Any, str | None]] = {
     'negative numbers in bytes': (A + 'b = a.astype("uint8")\nb[b == 5] = -1\nresult = b.tolist()', [[1, 2], [3, 255]], 'numpy.unsigned as before NumPy 2.0: write 255 for -1'),
     'negative numbers in floats': (A + 'a[0] = -1\nd = {}\nd[0] = -1\nresult = a.tolist(), d', ([[-1, -1], [3, 5]], {0: -1}), None),
+    'text that is executed': ('n = {}\nexec("a = list(xrange(2))")\nexec("b = float(x)", {"x": __import__("numpy").array([1.])}, n)\nresult = a, n', ([0, 1], {'b': 1.0}), None),
+    'text that is evaluated': ('result = eval("{1: 2}.has_key(1)"), eval("float(2)", {"__builtins__": {"float": str}})', (True, '2'), None),
+    'text that is compiled': ('c = compile("xrange(3)", "program.py", "eval")\nresult = len(eval(c)), c.co_filename.endswith("program.py")', (3, True), 'xrange'),
+    'tree that is compiled': ('import ast\nresult = eval(compile(ast.parse("3", mode="eval"), "a", "eval"))', 3, None),
     'asscalar': (A + 'result = np.asscalar(np.array([3]))', 3, 'numpy.asscalar, which NumPy 1.23 dropped: write a.item()'),
     'msort': (A + 'result = np.msort(-a).tolist()', [[-3, -5], [-1, -2]], 'numpy.msort'),
     'asfarray': (A + 'result = np.asfarray([1, 2]).dtype.name', 'float64', 'numpy.asfarray'),
@@ -312,7 +316,6 @@ IMPOSSIBLE = {
         'set_printoptions',
     ),
     'scipy.misc.imfilter': ('import scipy.misc\nscipy.misc.imfilter', AttributeError, 'image.filter'),
-    'execfile': ('execfile("a.py")', NameError, 'exec\\(compile'),
     'six': ('import six', ImportError, 'install six'),
 }
 

@@ -173,6 +173,58 @@ def test_installed_packages_are_not_rewritten(tmp_path: Path) -> None:
     assert ran(files(tmp_path, train=text), 'train.py').stdout == 'False True\n'
 
 
+LOADERS = {
+    'imp': 'import imp\nh = imp.load_source("h", "other/helper.py")',
+    'spec': 'import importlib.util as u\ns = u.spec_from_file_location("h", "other/helper.py")\n'
+    'h = u.module_from_spec(s)\ns.loader.exec_module(h)',
+    'loader': 'import importlib.machinery as m\nh = m.SourceFileLoader("h", "other/helper.py").load_module()',
+    'reload': 'import sys, importlib\nsys.path.append("other")\nimport helper\nh = importlib.reload(helper)',
+    'runpy, path': 'import runpy\nfrom types import SimpleNamespace\n'
+    'h = SimpleNamespace(**runpy.run_path("other/helper.py"))',
+    'runpy, module': 'import runpy, sys\nsys.path.append("other")\nfrom types import SimpleNamespace\n'
+    'h = SimpleNamespace(**runpy.run_module("helper"))',
+    'exec': 'from types import SimpleNamespace\nn = {}\nexec(open("other/helper.py").read(), n)\n'
+    'h = SimpleNamespace(**n)',
+    'exec of compiled': 'from types import SimpleNamespace\nn = {}\nf = "other/helper.py"\n'
+    'exec(compile(open(f).read(), f, "exec"), n)\nh = SimpleNamespace(**n)',
+    'execfile': 'from types import SimpleNamespace\nexecfile("other/helper.py")\nh = SimpleNamespace(work=work)',
+}
+
+
+@pytest.mark.filterwarnings('ignore')
+@pytest.mark.parametrize('how', LOADERS)
+def test_modules_that_the_program_loads_itself(tmp_path: Path, how: str) -> None:
+    files(tmp_path, other__in__helper='def work():\n    return [i for i in xrange(2)], {1: 2}.has_key(1), "%d" % 3\n')
+    text = f'import warnings\nwarnings.simplefilter("ignore")\n{LOADERS[how]}\nprint(h.work())\n'
+    done = ran(files(tmp_path, train=text), 'train.py')
+    assert done.stdout == "([0, 1], True, '3')\n"
+    assert how == 'exec' or 'helper.py:2: xrange, which Python 3 dropped' in done.stderr
+    assert not list(tmp_path.rglob('*.pyc'))
+
+
+def test_test_modules_under_pytest(tmp_path: Path) -> None:
+    text = """
+        import numpy as np
+        import chainer
+        from helper import number
+
+        def test_numbers():
+            assert list(xrange(2)) == [0, 1] and {1: 2}.has_key(1)
+            assert number(2) == 2 and chainer.__version__ == '7.8.1'
+
+        def test_that_fails():
+            a = np.array([3.])
+            assert float(a) == 4
+    """
+    files(tmp_path, test_it=text, helper=HELPER, conftest='LIMIT = [i for i in xrange(3)]\n')
+    for _ in range(2):  # the second finds what the first has kept
+        done = run(tmp_path, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', '-W', 'ignore', 'test_it.py')
+        assert '1 failed, 1 passed' in done.stdout, done.stdout + done.stderr
+        assert 'assert 3.0 == 4' in done.stdout
+        assert 'test_it.py:7: dict.has_key, which Python 3 dropped' in done.stderr
+    assert not list(tmp_path.rglob('*.pyc'))
+
+
 @pytest.mark.parametrize('method', ['fork', 'spawn', 'forkserver'])
 def test_processes_that_the_program_starts(tmp_path: Path, method: str) -> None:
     text = f"""
