@@ -119,8 +119,9 @@ class _WhenImported(MetaPathFinder):
             execute = loader.exec_module
 
             def exec_module(module: ModuleType) -> None:
+                vars(loader).pop('exec_module', None)
                 execute(module)
                 self._function(module)
 
-            loader.exec_module = exec_module
+            vars(loader)['exec_module'] = exec_module
         return spec

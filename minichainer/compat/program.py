@@ -40,6 +40,7 @@ class Restored:
 
     Args:
         log: path of a file in which several processes note what they use; None if there is only this one.
+        unsafe_pickles: whether ``numpy.load`` reads arrays of objects, which are pickles and may run code.
 
     Attributes:
         usage: what was used.
@@ -52,9 +53,9 @@ class Restored:
     False
     """
 
-    def __init__(self, log: str | None = None) -> None:
+    def __init__(self, log: str | None = None, unsafe_pickles: bool = False) -> None:
         self.usage = Usage(log)
-        self._runtime = Runtime(self.usage)
+        self._runtime = Runtime(self.usage, unsafe_pickles)
         self._names = RemovedNames(self.usage, self._runtime)
         self._finder = ProgramFinder()
         self._changes = Changes()
@@ -169,7 +170,10 @@ def _filtered(trace: TracebackType | None) -> TracebackType | None:
 
 
 def advice_on(error: BaseException) -> str | None:
-    """What to do about a file that is not Python 3; the alias knows what to do about an old style."""
+    """What to do about a file that is not Python 3, or about pickles; the alias knows the rest."""
+    if isinstance(error, ValueError) and 'allow_pickle=False' in str(error):
+        danger = 'NumPy refuses to unpickle this file, because a pickle runs the code that is in it.'
+        return f'{danger} If it is yours: python -m minichainer.compat run --unsafe-pickles ...'
     if not isinstance(error, SyntaxError) or not is_own(error.filename or '<>'):
         return None
     if _is_python_2(error):

@@ -76,10 +76,11 @@ class Runtime:
 
     Args:
         usage: notes what was used.
+        unsafe_pickles: whether ``numpy.load`` reads arrays of objects, as before NumPy 1.16.3.
     """
 
-    def __init__(self, usage: Usage) -> None:
-        self._usage = usage
+    def __init__(self, usage: Usage, unsafe_pickles: bool = False) -> None:
+        self._usage, self._unsafe_pickles = usage, unsafe_pickles
         self._changed: dict[int, Callable[..., Any]] = {}
         for name in _OF_MATH:
             self._change(getattr(math, name), by_name()['float'])
@@ -90,6 +91,9 @@ class Runtime:
             owner = row.owner or 'builtins'
             if row.kind == 'call' and row.restore and owner == module:
                 self._change(getattr(sys.modules[module], row.last), row)
+        if module == 'numpy' and self._unsafe_pickles:
+            row = by_name()['numpy.load']._replace(restore='load_with_pickles')
+            self._change(sys.modules[module].load, row)
 
     def _change(self, function: Any, row: Removed) -> None:
         change: Any = stand_in(row)

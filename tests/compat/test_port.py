@@ -446,6 +446,23 @@ CALLS = {
         'import numpy as np\ny = x * np.sqrt(x)\nz = np.sqrt(2.) * 3\nx *= np.sqrt(2.)\nw = x * np.pi',
         'import numpy as np\ny = x * np.sqrt(x)\nz = np.sqrt(2.) * 3\nx *= np.sqrt(2.)\nw = x * np.pi',
     ),
+    'stack of a generator': (
+        'import numpy as np\nx = np.vstack(f(v) for v in vs), np.stack(map(f, vs), 1), np.hstack([v for v in vs])',
+        'import numpy as np\n'
+        'x = np.vstack(list(f(v) for v in vs)), np.stack(list(map(f, vs)), 1), np.hstack([v for v in vs])',
+    ),
+    'encoding of json': (
+        "import json\nx = json.loads(t, encoding='utf-8'), json.load(f)",
+        'import json\nx = json.loads(t), json.load(f)',
+    ),
+    'mode of open': (
+        "open(p, 'rU'), open(p, 'U'), open(p, 'rb'), open(p), x.open(p, 'U')",
+        "open(p, 'r'), open(p, 'r'), open(p, 'rb'), open(p), x.open(p, 'U')",
+    ),
+    'colours by name': (
+        'from matplotlib import cm\nimport matplotlib.pyplot as plt\nx = cm.get_cmap(name)',
+        'from matplotlib import cm\nimport matplotlib.pyplot as plt\nx = plt.get_cmap(name)',
+    ),
 }
 TABLE = [
     *((f'import {name}', *row) for name, row in IMPORTS.items()),

@@ -132,6 +132,7 @@ class Calls:
         if name and len(self._notes.found) == notes_before:
             self._note_arguments(original, name)
         name = name or self.obstacles.builtin(original)
+        call = self.obstacles.in_place(original, call, name)
         return self._method(original, call) if not name else self._dropped_call(original, call, name)
 
     def _defaults(self) -> tuple[Rule, ...]:
@@ -472,6 +473,8 @@ _METHODS = _lazily('method', frozenset('PIL.Image.Image.fromstring array.array.f
 _CALLS = _lazily(
     'call',
     frozenset(
-        'int float complex numpy.array numpy.asarray numpy.load pickle.load pickle.loads random.shuffle'.split()
+        'int float complex numpy.array numpy.asarray numpy.load pickle.load pickle.loads random.shuffle numpy.vstack '
+        'numpy.hstack numpy.dstack numpy.stack numpy.column_stack json.load json.loads json.dump json.dumps open '
+        'codecs.open'.split()
     ),
 )
