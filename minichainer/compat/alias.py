@@ -6,6 +6,8 @@ names. Only the root is a module of its own, because it has another version. One
 
 from __future__ import annotations
 
+import atexit
+import builtins
 import difflib
 import importlib
 import importlib.util
@@ -129,23 +131,46 @@ class Alias:
         self._changes = Changes()
         self._dialect: Changes | None = None
         self._legacy: str | None = None
+        #: What Python, NumPy and others dropped, if it is restored.
+        self._restored: Any = None
 
-    def install(self, legacy: str | None = None) -> None:
+    def install(self, legacy: str | None = None, numpy: bool = False) -> None:
         with self._lock:
-            if self._finder is not None:
-                if legacy not in (None, self._legacy):
-                    raise RuntimeError(
-                        f'compat.install: installed with legacy={self._legacy!r}, got {legacy!r}; uninstall() first'
-                    )
-                return
-            _check_absent(_HOMES)
-            self._accept(legacy)
-            self._finder = AliasFinder()
-            sys.meta_path.insert(0, self._finder)
-            self._changes.set(global_config, 'gradcheck_strictness', 'chainer')
-            self._changes.set(global_config, 'tied_parameters', 'each')
-            self._advising = Advising()
-            self._children = InChildren('alias', f'import {__package__}\n{__package__}.install({legacy!r})')
+            if self._finder is None:
+                self._install(legacy)
+            elif legacy not in (None, self._legacy):
+                raise RuntimeError(
+                    f'compat.install: installed with legacy={self._legacy!r}, got {legacy!r}; uninstall() first'
+                )
+            if numpy and self._restored is None:
+                self._restore()
+
+    def _install(self, legacy: str | None) -> None:
+        _check_absent(_HOMES)
+        self._accept(legacy)
+        self._finder = AliasFinder()
+        sys.meta_path.insert(0, self._finder)
+        self._changes.set(global_config, 'gradcheck_strictness', 'chainer')
+        self._changes.set(global_config, 'tied_parameters', 'each')
+        self._advising = Advising()
+        self._children = InChildren('alias', f'import {__package__}\n{__package__}.install({legacy!r})')
+
+    def _restore(self) -> None:
+        """Restores what was dropped; `compat run` has done so already."""
+        from minichainer.compat.program import Restored  # many modules, which others do not need
+        from minichainer.compat.rewriting import HELPER
+
+        if hasattr(builtins, HELPER):
+            return
+        self._restored = Restored().__enter__()
+        self._children.undo()
+        code = f'import {__package__}\n{__package__}.install({self._legacy!r}, numpy=True)'
+        self._children = InChildren('alias', code)
+        atexit.register(self.report)
+
+    def report(self) -> None:
+        if self._restored is not None:
+            self._restored.usage.report(sys.stderr)
 
     def _accept(self, legacy: str | None) -> None:
         """Switches the style of an old version on."""
@@ -168,6 +193,10 @@ class Alias:
             self._changes.undo()
             if self._dialect is not None:
                 self._dialect.undo()
+            if self._restored is not None:
+                atexit.unregister(self.report)
+                self._restored.__exit__()
+                self._restored = None
             self._finder = self._dialect = self._legacy = None
 
     def installed(self) -> bool:
@@ -218,7 +247,7 @@ def _check_absent(names: Iterable[str]) -> None:
 _alias = Alias()
 
 
-def install(legacy: str | None = None) -> None:
+def install(legacy: str | None = None, numpy: bool = False) -> None:
     """Lets programs ``import chainer``, and get this package; a second call does nothing.
 
     Every module below ``chainer`` is the module of this package, so classes and settings are the same under both
@@ -229,6 +258,9 @@ def install(legacy: str | None = None) -> None:
 
     Args:
         legacy: 'v1' or 'v2' to accept what only these versions accepted, in its meaning of then.
+        numpy: whether to restore what NumPy, Python, SciPy and others dropped, as ``compat run`` does, until
+            :func:`uninstall`. Names are restored at once; calls and methods in modules that are imported, loaded or
+            executed after this call. What was used is reported at the end of the process, and by :func:`report`.
 
     Raises:
         RuntimeError: another package of the name chainer, chainermn or chainerx is imported.
@@ -241,7 +273,16 @@ def install(legacy: str | None = None) -> None:
     (True, '7.8.1')
     >>> minichainer.compat.uninstall()
     """
-    _alias.install(legacy)
+    _alias.install(legacy, numpy)
+
+
+def report() -> None:
+    """Prints what was used of the names that ``install(numpy=True)`` restores, and what to write, to standard error.
+
+    >>> import minichainer.compat
+    >>> minichainer.compat.report()
+    """
+    _alias.report()
 
 
 def uninstall() -> None:

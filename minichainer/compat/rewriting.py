@@ -147,7 +147,10 @@ class Runtime:
         return tree if is_text else compile(tree, '<string>', mode, dont_inherit=True)
 
     def builtin(self, name: str) -> Any:
-        """A built-in function of Python 2."""
+        """A built-in function of Python 2; or what has its name in the module, as from an earlier cell."""
+        defined = sys._getframe(1).f_globals
+        if name in defined:
+            return defined[name]
         row = by_name()[name]
         try:
             found = _execfile if name == 'execfile' else stand_in(row)

@@ -27,6 +27,8 @@ def is_own(file: str) -> bool:
     (True, False)
     """
     path = os.path.abspath(file)
+    if file.startswith('<ipython-input'):
+        return True  # a cell
     if file.startswith('<') or path.startswith((*_LIBRARIES, os.path.join(_PACKAGE, ''))):
         return False
     return not set(_INSTALLED) & set(path.split(os.sep))
