@@ -251,6 +251,9 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
     def zerograd(self) -> None:
         """Sets the gradient to zeros. Deprecated in Chainer: :meth:`cleargrad` is faster."""
         warnings.warn('zerograd is deprecated, cleargrad is faster and does the same job', DeprecationWarning, 2)
+        self._zero()
+
+    def _zero(self) -> None:
         with cuda.get_device_from_array(self._data):
             self.edge.grad_value = None if self._data is None else self.xp.zeros_like(self._data)
 
@@ -593,6 +596,9 @@ class Parameter(Variable):
     def zerograd(self) -> None:
         """Sets the gradient to zeros. Deprecated in Chainer: :meth:`cleargrad` is faster."""
         super().zerograd()
+
+    def _zero(self) -> None:
+        super()._zero()
         if self._data is None:
             self._grad_initializer = Constant(0)
 

@@ -75,6 +75,10 @@ class AliasedPackage(ModuleType):
     def __dir__(self) -> list[str]:
         return dir(self.__home__)
 
+    def __reduce__(self) -> tuple[Any, tuple[str, str | None]]:
+        """Functions that joblib and cloudpickle send to other processes refer to it: it is imported there."""
+        return _imported, (self.__name__, _alias.legacy)
+
 
 class AliasFinder(MetaPathFinder, Loader):
     """Finds ``chainer``, ``chainermn``, ``chainerx`` and all modules below them: loads this package's for them."""
@@ -130,7 +134,8 @@ class Alias:
         self._finder: AliasFinder | None = None
         self._changes = Changes()
         self._dialect: Changes | None = None
-        self._legacy: str | None = None
+        #: The style that is accepted.
+        self.legacy: str | None = None
         #: What Python, NumPy and others dropped, if it is restored.
         self._restored: Any = None
 
@@ -138,9 +143,9 @@ class Alias:
         with self._lock:
             if self._finder is None:
                 self._install(legacy)
-            elif legacy not in (None, self._legacy):
+            elif legacy not in (None, self.legacy):
                 raise RuntimeError(
-                    f'compat.install: installed with legacy={self._legacy!r}, got {legacy!r}; uninstall() first'
+                    f'compat.install: installed with legacy={self.legacy!r}, got {legacy!r}; uninstall() first'
                 )
             if numpy and self._restored is None:
                 self._restore()
@@ -164,7 +169,7 @@ class Alias:
             return
         self._restored = Restored().__enter__()
         self._children.undo()
-        code = f'import {__package__}\n{__package__}.install({self._legacy!r}, numpy=True)'
+        code = f'import {__package__}\n{__package__}.install({self.legacy!r}, numpy=True)'
         self._children = InChildren('alias', code)
         atexit.register(self.report)
 
@@ -178,7 +183,7 @@ class Alias:
             from minichainer.compat.legacy.dialect import Dialect  # many modules, which others do not need
 
             self._dialect = Dialect(legacy).__enter__()
-        self._legacy = legacy
+        self.legacy = legacy
 
     def uninstall(self) -> None:
         with self._lock:
@@ -197,7 +202,7 @@ class Alias:
                 atexit.unregister(self.report)
                 self._restored.__exit__()
                 self._restored = None
-            self._finder = self._dialect = self._legacy = None
+            self._finder = self._dialect = self.legacy = None
 
     def installed(self) -> bool:
         return self._finder is not None
@@ -242,6 +247,12 @@ def _check_absent(names: Iterable[str]) -> None:
                 f'compat.install: another package {name!r} is already imported, from {where}\n'
                 f'Call {__package__}.install() before the first import of {name}, or do not use both in one process'
             )
+
+
+def _imported(name: str, legacy: str | None) -> ModuleType:
+    """A module of the alias, which is installed if it is not yet."""
+    _alias.install(legacy if not _alias.installed() else None)
+    return importlib.import_module(name)
 
 
 _alias = Alias()

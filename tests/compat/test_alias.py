@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import importlib.util
 import io
@@ -65,6 +66,24 @@ def test_chainerx_is_there_and_not_available() -> None:
     compat.uninstall()
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module('chainerx')
+
+
+def test_the_root_goes_to_other_processes(chainer: Any) -> None:
+    data = pickle.dumps({'module': chainer})
+    assert pickle.loads(data)['module'] is chainer
+    assert copy.deepcopy([chainer])[0] is chainer and copy.copy(chainer) is chainer
+    code = (
+        f'import pickle; m = pickle.loads({data!r})["module"]; print(m.__name__, m.__version__); import chainer.links'
+    )
+    assert python(code) == 'chainer 7.8.1'
+
+
+def test_functions_of_a_program_go_to_other_processes(chainer: Any) -> None:
+    cloudpickle = pytest.importorskip('cloudpickle', reason='joblib sends functions by it')
+    names: dict[str, Any] = {'__name__': '__main__', 'chainer': chainer}
+    exec('def work(i): return chainer.__version__, chainer.functions.relu(chainer.Variable(i)).array.sum()', names)
+    data = cloudpickle.dumps(names['work'])
+    assert python(f'import pickle, numpy; print(pickle.loads({data!r})(numpy.ones(2)))').startswith("('7.8.1'")
 
 
 def test_classes_and_settings_are_shared(chainer: Any) -> None:

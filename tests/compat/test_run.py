@@ -345,6 +345,67 @@ def test_a_program_for_a_gpu_runs_on_the_cpu(tmp_path: Path) -> None:
     assert done.stdout == 'ndarray ndarray (2, 2) 0.0 (2, 3)\nFalse False (2,) 0 (2, 3)\n', done.stderr
 
 
+def test_modules_of_cupy_on_the_cpu(tmp_path: Path) -> None:
+    text = """
+        import numpy as np
+        import cupy
+        import cupy.core.core
+        from cupy.core.core import ndarray
+        from cupy._core import core
+        x = cupy.zeros(2)
+        print(isinstance(x, cupy.core.core.ndarray), ndarray is core.ndarray is cupy.ndarray is np.ndarray)
+    """
+    assert ran(files(tmp_path, train=text), '--gpu-as-cpu', 'train.py').stdout == 'True True\n'
+
+
+@pytest.mark.parametrize(
+    'line', ['L.Linear(3, 2).to_gpu()', 'cuda.cupy.zeros(3)', 'import cupy', 'chainer.get_device(0)']
+)
+def test_an_error_without_a_gpu_names_the_option(tmp_path: Path, line: str) -> None:
+    text = f'import chainer, chainer.links as L\nfrom chainer import cuda\n{line}\n'
+    done = run(files(tmp_path, train=text), 'train.py')
+    if done.returncode == 0:
+        pytest.skip('there is a GPU')
+    assert 'To run code for GPUs on the CPU: python -m minichainer.compat run --gpu-as-cpu' in done.stderr
+    ran(tmp_path, '--gpu-as-cpu', 'train.py')
+
+
+def test_an_attribute_device_of_a_model(tmp_path: Path) -> None:
+    text = """
+        import numpy as np
+        import chainer, chainer.links as L
+
+        class Net(chainer.Chain):
+            def __init__(self):
+                super(Net, self).__init__(l=L.Linear(3, 2))
+                self.device = -1
+
+        net = Net()
+        net.copyparams(Net())
+        updater = chainer.training.StandardUpdater(
+            chainer.iterators.SerialIterator([np.ones(3, 'f')], 1), chainer.optimizers.SGD().setup(net),
+            loss_func=lambda x: chainer.functions.sum(net.l(x)))
+        updater.update()
+        print(net.device, net.l.device, net.copy().device)
+    """
+    done = run(files(tmp_path, train=text), 'train.py')
+    assert done.returncode == 1 and 'run --legacy v2' in done.stderr
+    for style in ('v1', 'v2'):
+        assert ran(tmp_path, '--legacy', style, 'train.py').stdout == '-1 @numpy -1\n'
+
+
+def test_a_warning_of_each_iteration_is_shown_once(tmp_path: Path) -> None:
+    text = """
+        import chainer.links as L
+        l = L.Linear(3, 2)
+        for _ in range(3):
+            l.zerograds()
+        print(l.W.grad.sum())
+    """
+    done = run(files(tmp_path, train=text), 'train.py')
+    assert done.stdout == '0.0\n' and done.stderr.count('DeprecationWarning') == 1
+
+
 def test_kernels_in_cuda_cannot_run_on_the_cpu(tmp_path: Path) -> None:
     text = """
         import numpy as np
