@@ -172,7 +172,7 @@ def test_uninstall_restores_everything() -> None:
 def _state() -> dict[str, Any]:
     from multiprocessing import spawn
 
-    modules = [sys.modules['minichainer.functions.math.matmul'], sys.modules['minichainer.functions']]
+    modules = [importlib.import_module(f'minichainer.{name}') for name in ('functions.math.matmul', 'functions')]
     return {
         'meta_path': list(sys.meta_path),
         'modules': sorted(sys.modules),
