@@ -43,8 +43,10 @@ _exposed = _inplace.exposed
 
 def apply(node: Any, inputs: Sequence[Any]) -> tuple[Variable, ...]:
     """Applies a function to Variables or arrays; documented in ``FunctionNode.apply``."""
-    if node.edges is not None:
+    if node.edges is not None or '_in_graph' in node.__dict__:
         node = node._unapplied()
+    if node._is_users:
+        node = node._apart()
     variables = [as_variable(x) for x in inputs]
     arrays = tuple([x._data for x in variables])
     check_arrays(arrays, node.label, inputs)
@@ -56,6 +58,8 @@ def apply(node: Any, inputs: Sequence[Any]) -> tuple[Variable, ...]:
             outputs = forward(node, arrays)
     else:
         outputs = forward(node, arrays)
+    if node._is_users:
+        node = node._apart()  # forward has set names of the graph
     variables += node.closed_over
     level = _tangents.current() if configuration.nondefault else None
     if level is not None:

@@ -593,10 +593,6 @@ class Parameter(Variable):
         if self._grad_initializer is not None:
             self._grad_initializer = None
 
-    def zerograd(self) -> None:
-        """Sets the gradient to zeros. Deprecated in Chainer: :meth:`cleargrad` is faster."""
-        super().zerograd()
-
     def _zero(self) -> None:
         super()._zero()
         if self._data is None:
