@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import weakref
 from collections.abc import Container, Sequence
 from typing import Any
@@ -104,8 +105,11 @@ class FunctionNode(Node):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        users = [base for base in cls.__mro__ if not f'{base.__module__}.'.startswith(_PACKAGE)]
-        cls._is_users = cls in users
+        known = [base for base in cls.__mro__ if f'{base.__module__}.'.startswith(_PACKAGE)]
+        users = [base for base in cls.__mro__ if base not in known]
+        # What decorators of the package make has the module of the program, and a base of the package.
+        is_made = any(base not in (FunctionNode, Node) for base in known if '.compat.' not in base.__module__)
+        cls._is_users = cls in users and not is_made
         cls._has_own_names = any(not OF_GRAPH.isdisjoint(vars(base).keys() - FOR_CLASSES) for base in users)
 
     def __call__(self, *args: Any, **kwargs: Any) -> tuple[Variable, ...]:
@@ -388,8 +392,7 @@ class FunctionNode(Node):
         """The node of the graph for this application: another one if the program has names of the graph."""
         if not self._has_own_names and OF_GRAPH.isdisjoint(self.__dict__):
             return self
-        counts = type(self).backward_accumulate is FunctionNode.backward_accumulate
-        node = _Apart(self) if counts else _ApartAccumulating(self)
+        node = _class_apart(type(self))(self)
         self.__dict__['_in_graph'] = GraphNode(node)
         return node
 
@@ -573,6 +576,13 @@ class _ApartAccumulating(_Apart):
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...], grad_inputs: tuple[Any, ...], /
     ) -> Any:
         return self._users.backward_accumulate(target_input_indexes, grad_outputs, grad_inputs)
+
+
+@functools.lru_cache(maxsize=256)
+def _class_apart(cls: Any) -> Any:
+    """The class of the nodes of the graph for a class of a program; it has the same name, for recordings."""
+    adds = cls.backward_accumulate is not FunctionNode.backward_accumulate
+    return type(cls.__name__, (_ApartAccumulating if adds else _Apart,), {'__module__': __name__})
 
 
 def static_forward_optimizations(func: Any, inputs: Any) -> Any:

@@ -113,6 +113,8 @@ def test_hooks_debug_mode_and_unchaining() -> None:
 
     seen: list[str] = []
     node = node_class('level', 'made', 1, 'high')()
+    assert type(node._apart()).__name__ == 'Scaled'
+    node = node_class('level', 'made', 1, 'high')()
     node.add_hook(Hook())
     x = chainer.Variable(np.ones(2, 'f'))
     with chainer.using_config('debug', True):
