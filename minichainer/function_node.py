@@ -392,7 +392,8 @@ class FunctionNode(Node):
         """The node of the graph for this application: another one if the program has names of the graph."""
         if not self._has_own_names and OF_GRAPH.isdisjoint(self.__dict__):
             return self
-        node = _class_apart(type(self))(self)
+        kind: Any = type(self)
+        node: FunctionNode = _class_apart(kind)(self)
         self.__dict__['_in_graph'] = GraphNode(node)
         return node
 
