@@ -19,7 +19,9 @@ API = DOCS.parent / 'tests' / 'reference' / 'chainer_api.json'
 
 #: What exists and says so when it is used, because what it needs is not there.
 UNAVAILABLE = {
-    'chainerx, backend.ChainerxDevice, Variable.to_chx, Link.to_chx': 'ChainerX is not part of this package',
+    'chainerx, backend.ChainerxDevice, Variable.to_chx, Link.to_chx': (
+        'ChainerX is not part of this package; `import chainerx` works, and says that it is not available'
+    ),
     'backends.intel64, backend.Intel64Device, Link.to_intel64': 'iDeep is not maintained; the queries answer False',
     'links.TheanoFunction': 'Theano is not maintained',
     'iterators.DaliIterator': 'needs NVIDIA DALI',

@@ -1,8 +1,8 @@
-"""The part of Variable that concerns devices."""
+"""The part of Variable that concerns devices, and the layout of arrays in their memory."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy
 
@@ -12,8 +12,11 @@ from minichainer.backends._chainerx import unavailable
 from minichainer.backends.intel64 import check_ideep_available
 
 
+_Self = TypeVar('_Self', bound='DeviceMethods')
+
+
 class DeviceMethods:
-    """The part of Variable that concerns devices."""
+    """The part of Variable that concerns devices, and the layout of arrays in their memory."""
 
     if TYPE_CHECKING:
         _data: Any
@@ -31,6 +34,17 @@ class DeviceMethods:
     def device(self) -> Any:
         """The device of the array."""
         return backend.get_device_from_array(self._data)
+
+    @property
+    def layout(self) -> None:
+        """None: results may have any memory order, and layouts are never part of the shape."""
+        return None
+
+    def as_layout(self: _Self, layout: Any) -> _Self:
+        """The Variable itself, for ``layout=None``; Chainer's other, experimental layouts are not supported."""
+        if layout is not None:
+            raise ValueError(f'as_layout: expected None, got {layout!r}; memory layouts are chosen by the kernels')
+        return self
 
     def to_device(self, device: Any) -> None:
         """Moves array and gradient to a device; only a leaf can be moved in place to another one."""

@@ -24,7 +24,7 @@ class ModulePaths:
         if not paths.is_module(fullname):
             return None
         loader: Any = self  # the base class of loaders takes 10 ms to import
-        return ModuleSpec(fullname, loader)
+        return ModuleSpec(fullname, loader, is_package=paths.is_package(fullname))
 
     def create_module(self, spec: ModuleSpec) -> None:
         """None: Python makes an empty module."""

@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 
 class ndarray:
-    """Stands for ChainerX's arrays: no array is an instance of it."""
+    """Stands for ChainerX's arrays: no array is an instance of it, and none can be made."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise RuntimeError('chainerx is not available: use arrays of NumPy or CuPy')
 
 
 def is_available() -> bool:

@@ -3,26 +3,41 @@
 from __future__ import annotations
 
 import copy
+import functools
 import weakref
 from collections.abc import Container, Sequence
 from typing import Any
 
 from minichainer import _tangents, recorder
-from minichainer._checks import as_raw
 from minichainer._leaf_owners import OfConstants
+from minichainer._node_parts import (
+    FOR_CLASSES,
+    OF_APPLICATION,
+    OF_GRAPH,
+    GraphNode,
+    LocalHooks,
+    Unreferenced,
+    as_gradient_variable,
+    contiguous_gradient,
+    kept_inputs,
+    kept_outputs,
+    sum_of,
+    with_numbers,
+)
 from minichainer._pass_table import Parts, Stored
 from minichainer._push import by_double_backward
 from minichainer._saved import Freed, has_arrays
-from minichainer.backend import copied
 from minichainer.backends import cuda, number_arrays
 from minichainer.backprop import Node, OutputNode
-from minichainer.configuration import config, count_nondefault, using_config
+from minichainer.configuration import config, using_config
 from minichainer.differentiate import grad as grad
 from minichainer.errors import ReturnedGradientError
 from minichainer.function_hook import FunctionHook, add_counted_hook, delete_counted_hook
 from minichainer.utils import type_check
 from minichainer.variable import Variable, variable_on
 from minichainer.variable_node import cut, depth_of, view_of
+
+_PACKAGE = f'{__name__.partition(".")[0]}.'
 
 
 class FunctionNode(Node):
@@ -77,8 +92,8 @@ class FunctionNode(Node):
     _prints: Any = None
     #: Which saved values are inputs: pairs (place in :attr:`saved`, number of the input); None if that is not known.
     _input_places: Any = None
-    _inputs_to_retain: tuple[int, ...] | None = None
-    _outputs_to_retain: tuple[int, ...] | None = None
+    _input_indexes_to_retain: tuple[int, ...] | None = None
+    _output_indexes_to_retain: tuple[int, ...] | None = None
     _output_nodes: tuple[Any, ...] = ()
     #: Shapes and dtypes of several outputs.
     _output_kinds: Sequence[tuple[Any, Any]] = ()
@@ -88,6 +103,18 @@ class FunctionNode(Node):
     _input_views: Any = None
     #: One more than its rank; None if nobody has asked for that.
     _depth: int | None = None
+    #: Whether a program defines its class, and whether that has names of the graph for something of its own.
+    _is_users = False
+    _has_own_names = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        known = [base for base in cls.__mro__ if f'{base.__module__}.'.startswith(_PACKAGE)]
+        users = [base for base in cls.__mro__ if base not in known]
+        # What decorators of the package make has the module of the program, and a base of the package.
+        is_made = any(base not in (FunctionNode, Node) for base in known if '.compat.' not in base.__module__)
+        cls._is_users = cls in users and not is_made
+        cls._has_own_names = any(not OF_GRAPH.isdisjoint(vars(base).keys() - FOR_CLASSES) for base in users)
 
     def __call__(self, *args: Any, **kwargs: Any) -> tuple[Variable, ...]:
         return self.apply(args, **kwargs)
@@ -143,51 +170,45 @@ class FunctionNode(Node):
         Returns:
             A tuple of sums, one per wanted input.
         """
-        gradients = self._wanted_gradients(target_input_indexes, grad_outputs)
+        gradients = self._in_graph()._wanted_gradients(target_input_indexes, grad_outputs)
         pairs = zip(gradients, grad_inputs, strict=True)
-        return tuple(_sum_of(new, present) for new, present in pairs)
+        return tuple(sum_of(new, present) for new, present in pairs)
 
     # --- retaining ---------------------------------------------------------------------------------------------
     def retain_inputs(self, indexes: Any) -> None:
         """Keeps inputs for backward; call it in forward, then :meth:`get_retained_inputs` in backward."""
-        self._inputs_to_retain = tuple(indexes)
+        self._in_graph()._input_indexes_to_retain = tuple(indexes)
 
     def retain_outputs(self, indexes: Any) -> None:
         """Keeps outputs for backward; call it in forward, then :meth:`get_retained_outputs` in backward."""
-        self._outputs_to_retain = tuple(indexes)
+        self._in_graph()._output_indexes_to_retain = tuple(indexes)
 
     def keep(self, arrays: Sequence[Any], outputs: Sequence[Any]) -> tuple[Any, ...]:
         """The inputs and outputs that backward needs; the recorder stores them as :attr:`saved`."""
-        inputs = [arrays[i] for i in self._inputs_to_retain or ()]
-        return (*inputs, *[outputs[i] for i in self._outputs_to_retain or ()])
+        inputs = [arrays[i] for i in self._input_indexes_to_retain or ()]
+        return (*inputs, *[outputs[i] for i in self._output_indexes_to_retain or ()])
 
     def _keep_own(self, arrays: Sequence[Any], outputs: Sequence[Any]) -> tuple[Any, ...]:
         """What a function of constants keeps for attributes of its node: neither inputs nor outputs."""
         return ()
 
-    @property
-    def _retained_inputs(self) -> Any:
-        return self.saved[: len(self._inputs_to_retain or ())]
-
-    @property
-    def _retained_outputs(self) -> Any:
-        return self.saved[len(self._inputs_to_retain or ()) :]
-
     def get_retained_inputs(self) -> tuple[Variable | Any, ...]:
         """The retained inputs as Variables in the graph, or None, in the order of ``retain_inputs``."""
-        if not self._inputs_to_retain:
+        node = self._in_graph()
+        if not node._input_indexes_to_retain:
             return ()
-        edges = self._applied_edges()
-        places = [edges[i] for i in self._inputs_to_retain]
-        pairs = zip(self._retained_inputs, places, strict=True)
+        edges = node._applied_edges()
+        places = [edges[i] for i in node._input_indexes_to_retain]
+        pairs = zip(kept_inputs(node), places, strict=True)
         return tuple([None if x is None else variable_on(x, node) for x, node in pairs])
 
     def get_retained_outputs(self) -> tuple[Variable | Any, ...]:
         """The retained outputs as Variables in the graph, or None, in the order of ``retain_outputs``."""
-        if not self._outputs_to_retain:
+        node = self._in_graph()
+        if not node._output_indexes_to_retain:
             return ()
-        pairs = zip(self._retained_outputs, self._outputs_to_retain, strict=True)
-        return tuple([None if y is None else variable_on(y, self._output_node(i, y)) for y, i in pairs])
+        pairs = zip(kept_outputs(node), node._output_indexes_to_retain, strict=True)
+        return tuple([None if y is None else variable_on(y, node._output_node(i, y)) for y, i in pairs])
 
     def _applied_edges(self) -> tuple[Node, ...]:
         if self.edges is None:
@@ -207,7 +228,7 @@ class FunctionNode(Node):
 
     def input_arrays(self) -> tuple[Any, ...]:
         """The retained input arrays, None for the others."""
-        kept = dict(zip(self._inputs_to_retain or (), self._retained_inputs, strict=True))
+        kept = dict(zip(self._input_indexes_to_retain or (), kept_inputs(self), strict=True))
         return tuple(kept.get(i) for i in range(len(self.edges or ())))
 
     # --- inspecting the graph ----------------------------------------------------------------------------------
@@ -222,15 +243,16 @@ class FunctionNode(Node):
         They stay the same objects, so that programs that walk through graphs can tell them by their ``id``. Tools
         that export graphs set other nodes in their place, of which passes take no notice.
         """
-        if self.edges is None:
+        node = self._in_graph()
+        if node.edges is None:
             return None
-        if self._input_views is None:
-            self._input_views = tuple(self._views_of_inputs())
-        return self._input_views
+        if node._input_views is None:
+            node._input_views = tuple(node._views_of_inputs())
+        return node._input_views
 
     @inputs.setter
     def inputs(self, nodes: Any) -> None:
-        self._input_views = nodes
+        self._in_graph()._input_views = nodes
 
     def _views_of_inputs(self) -> list[Any]:
         pairs = zip(self._applied_edges(), self.input_arrays(), strict=True)
@@ -239,51 +261,56 @@ class FunctionNode(Node):
     @property
     def outputs(self) -> Any:
         """Weak references to the VariableNodes of its outputs; None if it is not applied."""
-        if self.edges is None:
+        node = self._in_graph()
+        if node.edges is None:
             return None
-        return tuple([weakref.ref(self._output_view(i)) for i in range(self.output_count)])
+        return tuple([weakref.ref(node._output_view(i)) for i in range(node.output_count)])
 
     def _output_view(self, index: int) -> Any:
         owner = self._owners[index]() if self._owners else None
         if owner is not None:
             return owner.node
         node = self._output_nodes[index]() if self._output_nodes else self
-        return _Unreferenced() if node is None else view_of(node, variable_on)
+        return Unreferenced() if node is None else view_of(node, variable_on)
 
     @property
     def output_data(self) -> Any:
         """The retained output arrays, None for the others."""
-        kept = dict(zip(self._outputs_to_retain or (), self._retained_outputs, strict=True))
-        return tuple(kept.get(i) for i in range(self.output_count))
+        node = self._in_graph()
+        kept = dict(zip(node._output_indexes_to_retain or (), kept_outputs(node), strict=True))
+        return tuple(kept.get(i) for i in range(node.output_count))
 
     @property
     def input_layouts(self) -> tuple[None, ...]:
         """None for each input: layouts are not stored."""
-        return (None,) * len(self.edges or ())
+        return (None,) * len(self._in_graph().edges or ())
 
     @property
     def output_layouts(self) -> tuple[None, ...]:
         """None for each output: layouts are not stored."""
-        return (None,) * self.output_count
+        return (None,) * self._in_graph().output_count
 
     @property
     def rank(self) -> int:
         """The level of the function: the length of the longest path from a leaf."""
-        depth = depth_of(self) if OfConstants.exist else self.level
+        node = self._in_graph()
+        depth = depth_of(node) if OfConstants.exist else node.level
         return max(depth - 1, 0)
 
     @rank.setter
     def rank(self, rank: int) -> None:
-        self.level = self._depth = rank + 1
+        node = self._in_graph()
+        node.level = node._depth = rank + 1
 
     def unchain(self) -> None:
         """Removes it from the graph: its outputs become leaves, and what it retained is released."""
-        for reference in self._output_nodes:
+        this = self._in_graph()
+        for reference in this._output_nodes:
             node = reference()
             if node is not None:
                 cut(node)
-        self.edges = None
-        self._release()
+        this.edges = None
+        this._release()
 
     def _free(self) -> None:
         """Drops the arrays that backward needs; another backward is an error. The graph stays as it is."""
@@ -301,21 +328,22 @@ class FunctionNode(Node):
 
     def _saved_name(self, index: int) -> str:
         """What a saved value is, for messages."""
-        inputs = self._inputs_to_retain or ()
+        inputs = self._input_indexes_to_retain or ()
         if index < len(inputs):
             return f'input {inputs[index]}'
-        outputs = self._outputs_to_retain or ()
+        outputs = self._output_indexes_to_retain or ()
         return f'output {outputs[index - len(inputs)]}' if index < len(inputs) + len(outputs) else 'a saved array'
 
     def _release(self) -> None:
         self.saved, self._prints, self._input_views = (), None, None
-        self._inputs_to_retain = self._outputs_to_retain = None
+        self._input_indexes_to_retain = self._output_indexes_to_retain = None
 
     # --- hooks -------------------------------------------------------------------------------------------------
     @property
     def local_function_hooks(self) -> dict[str, Any]:
         """Hooks of this function alone, ``{name: hook}``."""
-        return {} if self._local_hooks is None else self._local_hooks
+        hooks = self._in_graph()._local_hooks
+        return {} if hooks is None else hooks
 
     def add_hook(self, hook: Any, name: str | None = None) -> None:
         """Adds a hook to this function alone.
@@ -329,15 +357,16 @@ class FunctionNode(Node):
         name = hook.name if name is None else name
         if name in self.local_function_hooks:
             raise KeyError(f'{self.label}: a hook named {name} already exists')
-        if self._local_hooks is None:
-            self._local_hooks = _LocalHooks()
-        add_counted_hook(self._local_hooks, name, hook, self)
+        node = self._in_graph()
+        if node._local_hooks is None:
+            node._local_hooks = LocalHooks()
+        add_counted_hook(node._local_hooks, name, hook, self)
 
     def delete_hook(self, name: str) -> None:
         """Removes a hook of this function."""
         if name not in self.local_function_hooks:
             raise KeyError(f'{self.label}: there is no hook named {name}')
-        delete_counted_hook(self._local_hooks, name, self)
+        delete_counted_hook(self.local_function_hooks, name, self)
 
     # --- forward -----------------------------------------------------------------------------------------------
     def apply(self, inputs: Any) -> tuple[Variable, ...]:
@@ -356,11 +385,30 @@ class FunctionNode(Node):
         return recorder.apply(self, inputs)
 
     def _unapplied(self) -> FunctionNode:
-        """A copy for another application, with the attributes that are not of the graph."""
+        """A copy for another application, with the attributes that are not of the graph; itself if that is unused."""
+        if '_in_graph' in self.__dict__:
+            clone = copy.copy(self)
+            del clone.__dict__['_in_graph']
+            return clone
+        if self._is_users and '_owners' not in self.__dict__:
+            return self  # it is not applied: edges are the program's
         clone = copy.copy(self)
-        for name in _OF_APPLICATION & clone.__dict__.keys():
+        for name in OF_APPLICATION & clone.__dict__.keys():
             del clone.__dict__[name]
         return clone
+
+    def _in_graph(self) -> FunctionNode:
+        """The node of the graph: itself, unless the program has names of the graph for something of its own."""
+        return self
+
+    def _apart(self) -> FunctionNode:
+        """The node of the graph for this application: another one if the program has names of the graph."""
+        if not self._has_own_names and OF_GRAPH.isdisjoint(self.__dict__):
+            return self
+        kind: Any = type(self)
+        node: FunctionNode = _class_apart(kind)(self)
+        self.__dict__['_in_graph'] = GraphNode(node)
+        return node
 
     def _check_types(self, arrays: tuple[Any, ...]) -> None:
         """Runs the type check of the function, if it has one: quickly first, and with messages after a failure."""
@@ -439,8 +487,8 @@ class FunctionNode(Node):
     def _upstream_variables(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
         """Upstream gradients as Variables, C-contiguous if the function requires it."""
         if not self.takes_any_layout:
-            gradients = tuple([None if g is None else _contiguous_gradient(g) for g in gradients])
-        return tuple([_as_gradient_variable(g) for g in gradients])
+            gradients = tuple([None if g is None else contiguous_gradient(g) for g in gradients])
+        return tuple([as_gradient_variable(g) for g in gradients])
 
     def _gradients(self, indexes: Any, grad_outputs: Any, table: Any) -> Any:
         """Gradients of the wanted inputs; drops from the table what ``backward_accumulate`` has summed."""
@@ -453,7 +501,7 @@ class FunctionNode(Node):
             table.complete()  # the user's function sees whole sums
             table = table.table
         for i in indexes:
-            present.append(_as_gradient_variable(table.pop(edges[i], None)))
+            present.append(as_gradient_variable(table.pop(edges[i], None)))
         return self._checked(indexes, self.backward_accumulate(indexes, grad_outputs, tuple(present)))
 
     def _wanted_gradients(self, indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]) -> list[Any]:
@@ -474,7 +522,7 @@ class FunctionNode(Node):
                 f'Expect: {wanted}\nActual: {len(found)}'
             )
         if number_arrays.in_use:
-            found = [_with_numbers(gx) for gx in found]
+            found = [with_numbers(gx) for gx in found]
         for i, gx in zip(indexes, found, strict=True):
             self._check_gradient(i, gx)
         return [None if gx is None or gx._data is None else gx for gx in found]
@@ -493,57 +541,69 @@ class FunctionNode(Node):
             raise ReturnedGradientError(f'{where}\nExpect: dtype {x.dtype}\nActual: dtype {gx._data.dtype}')
 
 
-def _with_numbers(gradient: Any) -> Any:
-    """A Variable that a user's backward has made from a plain array of numbers, with an array of their class."""
-    if not isinstance(gradient, Variable) or number_arrays.adopted(gradient._data) is gradient._data:
-        return gradient
-    return Variable(number_arrays.adopted(gradient._data))
+class _Apart(FunctionNode):
+    """The node of the graph for a node of a program that has names of the graph for something of its own.
+
+    Such a program sets, say, ``self.shape`` in the constructor, and reads it in backward.
+
+    Args:
+        users: the node of the program.
+    """
+
+    def __init__(self, users: FunctionNode) -> None:
+        self._users = users
+        self._retain_as(users.__dict__)
+        self._local_hooks = users.__dict__.get('_local_hooks')
+        self.takes_any_layout = type(users).takes_any_layout is True
+
+    def _retain_as(self, names: dict[str, Any]) -> None:
+        for name in ('_input_indexes_to_retain', '_output_indexes_to_retain'):
+            self.__dict__[name] = names.get(name)
+
+    @property
+    def label(self) -> str:
+        return self._users.label
+
+    @property
+    def stack(self) -> Any:
+        return self._users.stack
+
+    @stack.setter
+    def stack(self, stack: Any) -> None:
+        self._users.stack = stack
+
+    def _as_creator(self) -> FunctionNode:
+        return self._users
+
+    def check_type_forward(self, in_types: Any) -> None:
+        self._users.check_type_forward(in_types)
+
+    def forward(self, inputs: tuple[Any, ...], /) -> tuple[Any, ...]:
+        return self._users.forward(inputs)
+
+    def backward(self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...], /) -> Any:
+        return self._users.backward(target_input_indexes, grad_outputs)
 
 
-#: The attributes of an application, which a copy for another application does not get.
-_OF_APPLICATION = {
-    'edges', 'level', 'shape', 'dtype', 'name', 'grad_value', 'loss_scale', 'view', '_hooks', '_tangent',
-    'output_count', 'stack', '_seq', 'saved', '_prints', '_inputs_to_retain', '_outputs_to_retain', '_output_nodes',
-    '_output_kinds', '_owners', '_input_views', '_depth', 'index_edge',
-}  # fmt: skip
+class _ApartAccumulating(_Apart):
+    """The same for a node that adds gradients itself."""
+
+    def backward_accumulate(
+        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...], grad_inputs: tuple[Any, ...], /
+    ) -> Any:
+        return self._users.backward_accumulate(target_input_indexes, grad_outputs, grad_inputs)
+
+
+@functools.lru_cache(maxsize=256)
+def _class_apart(cls: Any) -> Any:
+    """The class of the nodes of the graph for a class of a program; it has the same name, for recordings."""
+    adds = cls.backward_accumulate is not FunctionNode.backward_accumulate
+    return type(cls.__name__, (_ApartAccumulating if adds else _Apart,), {'__module__': __name__})
 
 
 def _instance(hook: Any) -> str:
     """What to write in place of a class of hooks."""
     return f'; write {hook.__name__}()' if isinstance(hook, type) and issubclass(hook, FunctionHook) else ''
-
-
-class _Unreferenced:
-    """Stands for an output that is not referenced; it is freed at once, so a weak reference to it is dead."""
-
-
-class _LocalHooks(dict):  # type: ignore[type-arg]
-    """The hooks of one function; subtracts its share of the count when the function is freed."""
-
-    def __del__(self) -> None:
-        if self and count_nondefault is not None:
-            count_nondefault(-len(self))
-
-
-def _contiguous_gradient(g: Any) -> Any:
-    """The gradient, an array or a Variable in the graph, with a C-contiguous array."""
-    array = as_raw(g)
-    if array.flags.c_contiguous:
-        return g
-    array = copied(array)
-    return variable_on(array, g.edge) if isinstance(g, Variable) else array
-
-
-def _as_gradient_variable(gradient: Any) -> Any:
-    if gradient is None or isinstance(gradient, Variable):
-        return gradient
-    return Variable(gradient, requires_grad=False)
-
-
-def _sum_of(new: Any, present: Any) -> Any:
-    if new is None or present is None:
-        return present if new is None else new
-    return present + new
 
 
 def static_forward_optimizations(func: Any, inputs: Any) -> Any:

@@ -44,10 +44,12 @@ _settings = vars(configuration.global_config)
 
 def apply(node: Any, inputs: Sequence[Any]) -> tuple[Variable, ...]:
     """Applies a function to Variables or arrays; documented in ``FunctionNode.apply``."""
-    if node.edges is not None:
+    if node.edges is not None or '_in_graph' in node.__dict__:
         node = node._unapplied()
     if inputs.__class__ is not tuple and isinstance(inputs, (Variable, *_arrays)):  # not its rows
         raise _not_a_tuple(node.label, inputs)
+    if node._is_users:
+        node = node._apart()
     variables = [as_variable(x) for x in inputs]
     arrays = tuple([x._data for x in variables])
     check_arrays(arrays, node.label, inputs)
@@ -59,6 +61,8 @@ def apply(node: Any, inputs: Sequence[Any]) -> tuple[Variable, ...]:
             outputs = forward(node, arrays)
     else:
         outputs = forward(node, arrays)
+    if node._is_users:
+        node = node._apart()  # forward has set names of the graph
     variables += node.closed_over
     level = _tangents.current() if configuration.nondefault else None
     if level is not None:

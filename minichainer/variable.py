@@ -128,17 +128,6 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
         """The array as it is in memory; the same as :attr:`array`, because layouts are not stored."""
         return self.array
 
-    @property
-    def layout(self) -> None:
-        """None: results may have any memory order, and layouts are never part of the shape."""
-        return None
-
-    def as_layout(self, layout: Any) -> Variable:
-        """The Variable itself, for ``layout=None``; Chainer's other, experimental layouts are not supported."""
-        if layout is not None:
-            raise ValueError(f'as_layout: expected None, got {layout!r}; memory layouts are chosen by the kernels')
-        return self
-
     def _known(self, what: str) -> Any:
         """The array; raises UninitializedParameterError if there is none."""
         if self._data is None:
@@ -256,6 +245,9 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
     def zerograd(self) -> None:
         """Sets the gradient to zeros. Deprecated in Chainer: :meth:`cleargrad` is faster."""
         warnings.warn('zerograd is deprecated, cleargrad is faster and does the same job', DeprecationWarning, 2)
+        self._zero()
+
+    def _zero(self) -> None:
         with cuda.get_device_from_array(self._data):
             self.edge.grad_value = None if self._data is None else self.xp.zeros_like(self._data)
 
@@ -600,9 +592,8 @@ class Parameter(Variable):
         if self._grad_initializer is not None:
             self._grad_initializer = None
 
-    def zerograd(self) -> None:
-        """Sets the gradient to zeros. Deprecated in Chainer: :meth:`cleargrad` is faster."""
-        super().zerograd()
+    def _zero(self) -> None:
+        super()._zero()
         if self._data is None:
             self._grad_initializer = Constant(0)
 

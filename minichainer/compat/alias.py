@@ -6,6 +6,8 @@ names. Only the root is a module of its own, because it has another version. One
 
 from __future__ import annotations
 
+import atexit
+import builtins
 import difflib
 import importlib
 import importlib.util
@@ -28,7 +30,7 @@ from minichainer.configuration import global_config
 VERSION = '7.8.1'
 _ROOT = __name__.partition('.')[0]
 #: The names of the alias, and the modules of this package that they stand for.
-_HOMES = {'chainer': _ROOT, 'chainermn': f'{__package__}.chainermn'}
+_HOMES = {'chainer': _ROOT, 'chainermn': f'{__package__}.chainermn', 'chainerx': f'{_ROOT}.chainerx'}
 
 
 _plain_dict: Any = vars(ModuleType)['__dict__']
@@ -74,9 +76,13 @@ class AliasedPackage(ModuleType):
     def __dir__(self) -> list[str]:
         return dir(self.__home__)
 
+    def __reduce__(self) -> tuple[Any, tuple[str, str | None]]:
+        """Functions that joblib and cloudpickle send to other processes refer to it: it is imported there."""
+        return _imported, (self.__name__, _alias.legacy)
+
 
 class AliasFinder(MetaPathFinder, Loader):
-    """Finds ``chainer``, ``chainermn`` and all modules below them, and loads this package's modules for them."""
+    """Finds ``chainer``, ``chainermn``, ``chainerx`` and all modules below them: loads this package's for them."""
 
     def __init__(self) -> None:
         self.legacy_names = Changes()
@@ -86,7 +92,7 @@ class AliasFinder(MetaPathFinder, Loader):
         home = home_of(fullname)
         if home is None and fullname.startswith(f'{_ROOT}.') and not fullname.startswith(f'{__package__}.'):
             return self._watched(fullname, path)
-        found = None if home is None else importlib.util.find_spec(home)
+        found = None if home is None else _spec_of(home)
         if home is not None and found is None and _is_imported(sys._getframe(2)):
             raise ModuleNotFoundError(f'No module named {fullname!r}: {_advice_on_module(home)}', name=fullname)
         if found is None:
@@ -165,25 +171,49 @@ class Alias:
         self._finder: AliasFinder | None = None
         self._changes = Changes()
         self._dialect: Changes | None = None
-        self._legacy: str | None = None
+        #: The style that is accepted.
+        self.legacy: str | None = None
+        #: What Python, NumPy and others dropped, if it is restored.
+        self._restored: Any = None
 
-    def install(self, legacy: str | None = None) -> None:
+    def install(self, legacy: str | None = None, numpy: bool = False) -> None:
         with self._lock:
-            if self._finder is not None:
-                if legacy not in (None, self._legacy):
-                    raise RuntimeError(
-                        f'compat.install: installed with legacy={self._legacy!r}, got {legacy!r}; uninstall() first'
-                    )
-                return
-            _check_absent(_HOMES)
-            self._accept(legacy)
-            self._finder = AliasFinder()
-            sys.meta_path.insert(0, self._finder)
-            self._changes.set(global_config, 'gradcheck_strictness', 'chainer')
-            self._changes.set(global_config, 'record_constants', True)
-            self._changes.set(global_config, 'tied_parameters', 'each')
-            self._advising = Advising()
-            self._children = InChildren('alias', f'import {__package__}\n{__package__}.install({legacy!r})')
+            if self._finder is None:
+                self._install(legacy)
+            elif legacy not in (None, self.legacy):
+                raise RuntimeError(
+                    f'compat.install: installed with legacy={self.legacy!r}, got {legacy!r}; uninstall() first'
+                )
+            if numpy and self._restored is None:
+                self._restore()
+
+    def _install(self, legacy: str | None) -> None:
+        _check_absent(_HOMES)
+        self._accept(legacy)
+        self._finder = AliasFinder()
+        sys.meta_path.insert(0, self._finder)
+        self._changes.set(global_config, 'gradcheck_strictness', 'chainer')
+        self._changes.set(global_config, 'record_constants', True)
+        self._changes.set(global_config, 'tied_parameters', 'each')
+        self._advising = Advising()
+        self._children = InChildren('alias', f'import {__package__}\n{__package__}.install({legacy!r})')
+
+    def _restore(self) -> None:
+        """Restores what was dropped; `compat run` has done so already."""
+        from minichainer.compat.program import Restored  # many modules, which others do not need
+        from minichainer.compat.rewriting import HELPER
+
+        if hasattr(builtins, HELPER):
+            return
+        self._restored = Restored().__enter__()
+        self._children.undo()
+        code = f'import {__package__}\n{__package__}.install({self.legacy!r}, numpy=True)'
+        self._children = InChildren('alias', code)
+        atexit.register(self.report)
+
+    def report(self) -> None:
+        if self._restored is not None:
+            self._restored.usage.report(sys.stderr)
 
     def _accept(self, legacy: str | None) -> None:
         """Switches the style of an old version on."""
@@ -191,7 +221,7 @@ class Alias:
             from minichainer.compat.legacy.dialect import Dialect  # many modules, which others do not need
 
             self._dialect = Dialect(legacy).__enter__()
-        self._legacy = legacy
+        self.legacy = legacy
 
     def uninstall(self) -> None:
         with self._lock:
@@ -206,7 +236,11 @@ class Alias:
             self._changes.undo()
             if self._dialect is not None:
                 self._dialect.undo()
-            self._finder = self._dialect = self._legacy = None
+            if self._restored is not None:
+                atexit.unregister(self.report)
+                self._restored.__exit__()
+                self._restored = None
+            self._finder = self._dialect = self.legacy = None
 
     def installed(self) -> bool:
         return self._finder is not None
@@ -216,6 +250,14 @@ def home_of(name: str) -> str | None:
     """The module of this package that a module of the alias stands for; None for other modules."""
     root, dot, rest = name.partition('.')
     return f'{_HOMES[root]}{dot}{rest}' if root in _HOMES else None
+
+
+def _spec_of(home: str) -> ModuleSpec | None:
+    """The specification of a module of this package; None if there is none, or if what it is in is no package."""
+    try:
+        return importlib.util.find_spec(home)
+    except ModuleNotFoundError:
+        return None
 
 
 def _is_imported(frame: FrameType) -> bool:
@@ -245,10 +287,16 @@ def _check_absent(names: Iterable[str]) -> None:
             )
 
 
+def _imported(name: str, legacy: str | None) -> ModuleType:
+    """A module of the alias, which is installed if it is not yet."""
+    _alias.install(legacy if not _alias.installed() else None)
+    return importlib.import_module(name)
+
+
 _alias = Alias()
 
 
-def install(legacy: str | None = None) -> None:
+def install(legacy: str | None = None, numpy: bool = False) -> None:
     """Lets programs ``import chainer``, and get this package; a second call does nothing.
 
     Every module below ``chainer`` is the module of this package, so classes and settings are the same under both
@@ -259,9 +307,12 @@ def install(legacy: str | None = None) -> None:
 
     Args:
         legacy: 'v1' or 'v2' to accept what only these versions accepted, in its meaning of then.
+        numpy: whether to restore what NumPy, Python, SciPy and others dropped, as ``compat run`` does, until
+            :func:`uninstall`. Names are restored at once; calls and methods in modules that are imported, loaded or
+            executed after this call. What was used is reported at the end of the process, and by :func:`report`.
 
     Raises:
-        RuntimeError: another package of the name chainer or chainermn is imported.
+        RuntimeError: another package of the name chainer, chainermn or chainerx is imported.
         ValueError: ``legacy`` is something else.
 
     >>> import minichainer.compat
@@ -271,7 +322,16 @@ def install(legacy: str | None = None) -> None:
     (True, '7.8.1')
     >>> minichainer.compat.uninstall()
     """
-    _alias.install(legacy)
+    _alias.install(legacy, numpy)
+
+
+def report() -> None:
+    """Prints what was used of the names that ``install(numpy=True)`` restores, and what to write, to standard error.
+
+    >>> import minichainer.compat
+    >>> minichainer.compat.report()
+    """
+    _alias.report()
 
 
 def uninstall() -> None:

@@ -78,6 +78,16 @@ def _kernel(name: str) -> Any:
     return refuse
 
 
+def _core_module(name: str) -> ModuleType:
+    """``cupy.core``, which has arrays and kernels, and a module ``core`` with the same."""
+    package, module = ModuleType(name), ModuleType(f'{name}.core')
+    kernels = {kernel: _kernel(f'{name}.{kernel}') for kernel in _KERNELS if kernel[0].isupper()}
+    for one in (package, module):
+        vars(one).update(kernels, ndarray=numpy.ndarray, array=numpy.array)
+    vars(package).update(__path__=[], core=module)
+    return package
+
+
 class CupyOfNumpy(ModuleType):
     """The module ``cupy``, with the functions of NumPy."""
 
@@ -90,6 +100,8 @@ class CupyOfNumpy(ModuleType):
         self.cuda = ModuleType('cupy.cuda')
         vars(self.cuda).update(Device=CpuAsGpu, Stream=_Stream, is_available=lambda: False)
         vars(self).update({name: _kernel(f'cupy.{name}') for name in _KERNELS if name[0].isupper()})
+        for name in ('core', '_core'):  # of CuPy 8 and before, and of later ones
+            vars(self)[name] = _core_module(f'cupy.{name}')
 
     def __getattr__(self, name: str) -> Any:
         return getattr(numpy, name)
@@ -167,8 +179,11 @@ class GpuAsCpu(Changes):
             for name in replaced.keys() & vars(module).keys():
                 self.set(module, name, replaced[name])
         self.set(backend, 'GpuDevice', GpuDeviceAsCpu)
-        self._modules = {name: sys.modules.get(name) for name in ('cupy', 'cupy.cuda')}
-        sys.modules['cupy'], sys.modules['cupy.cuda'] = cupy, cupy.cuda
+        modules: dict[str, Any] = {'cupy': cupy, 'cupy.cuda': cupy.cuda}
+        for core in (vars(cupy)['core'], vars(cupy)['_core']):
+            modules |= {core.__name__: core, f'{core.__name__}.core': core.core}
+        self._modules = {name: sys.modules.get(name) for name in modules}
+        sys.modules.update(modules)
         return self
 
     def undo(self) -> None:

@@ -21,10 +21,8 @@ from minichainer.variable import Variable
 #: begins with ``def`` is a method, or a static method if its first argument is not ``self``.
 ROWS = """
 distribution Distribution _is_gpu self.xp is not numpy
-function_node FunctionNode _input_indexes_to_retain self._inputs_to_retain
 function_node FunctionNode _local_function_hooks self.local_function_hooks
 function_node FunctionNode _n_local_function_hooks len(self.local_function_hooks)
-function_node FunctionNode _output_indexes_to_retain self._outputs_to_retain
 functions.evaluation.binary_accuracy BinaryAccuracy ignore_label -1
 functions.evaluation.binary_accuracy BinaryAccuracy __call__ def self, *inputs: self.apply(inputs)[0]
 functions.evaluation.r2_score R2_score __call__ def self, *inputs: self.apply(inputs)[0]

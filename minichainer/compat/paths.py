@@ -113,13 +113,41 @@ _PUBLIC = {
     """,
 }
 
-#: Other names: module, name, and the home of the name, ``module:name``; a dot is the package itself. Names of
+#: Other names: module, name, and its home, ``module:name`` or a module; a dot is the package itself. Names of
 #: :mod:`minichainer.compat.private` are private or deprecated functions of Chainer that programs import nevertheless.
 _ELSEWHERE = """
 . _get_link_hooks link_hook:get_link_hooks
+. array functions.array
+. basic_math functions.math.basic_math
+_environment_check check compat.private_modules:check
 _backprop backward differentiate:backward
 _backprop_utils GradTable compat.backprop_utils:GradTable
 _backprop_utils backprop_step compat.backprop_utils:backprop_step
+dataset.tabular._asmode _Asdict dataset.tabular.tabular_dataset:_WithMode
+dataset.tabular._asmode _Astuple dataset.tabular.tabular_dataset:_WithMode
+dataset.tabular._concat _Concat dataset.tabular.tabular_dataset:_Concat
+dataset.tabular._join _Join dataset.tabular.tabular_dataset:_Join
+dataset.tabular._slice _Slice dataset.tabular.tabular_dataset:_Slice
+dataset.tabular._transform _Transform dataset.tabular.tabular_dataset:_Transform
+dataset.tabular._transform _TransformBatch dataset.tabular.tabular_dataset:_TransformBatch
+dataset.tabular._with_converter _WithConverter dataset.tabular.tabular_dataset:_WithConverter
+datasets._mnist_helper make_npz compat.private_modules:make_npz
+datasets._mnist_helper preprocess_mnist compat.private_modules:preprocess_mnist
+distributions.utils _modified_xlogx compat.private_modules:modified_xlogx
+functions.theano.theano_function TheanoFunction compat.private_modules:TheanoFunction
+functions.theano.theano_function theano_function compat.private_modules:theano_function
+iterators._statemachine IteratorState compat.private_modules:IteratorState
+iterators._statemachine iterator_statemachine compat.private_modules:iterator_statemachine
+links.caffe.protobuf3.caffe_pb2 NetParameter compat.private_modules:NetParameter
+links.connection.n_step_rnn argsort_list_descent compat.private:argsort_list_descent
+links.connection.n_step_rnn permutate_list compat.private:permutate_list
+testing._bundle make_decorator compat.private_modules:make_decorator
+testing._distribution_test distribution_unittest testing:distribution_unittest
+testing.doctest_helper skipif compat.private_modules:skipif
+testing.doctest_helper skipif_not_enough_cuda_devices compat.private_modules:skipif_not_enough_cuda_devices
+testing.doctest_helper skipif_requires_satisfied compat.private_modules:skipif_requires_satisfied
+training.extensions.util ProgressBar compat.private_modules:ProgressBar
+utils._collections OrderedDict compat.private_modules:OrderedDict
 dataset.convert _concat_arrays compat.private:concat_arrays
 dataset.convert _concat_arrays_with_padding dataset.convert:_pad
 distributions.utils _modified_xlogx compat.private_functions:modified_xlogx
@@ -164,11 +192,12 @@ training.updaters.multiprocess_parallel_updater scatter_params compat.private:sc
 training.updaters.multiprocess_parallel_updater size_num_grads compat.private:size_num_grads
 """
 
-#: Modules that have nothing but node classes, or nothing at all because they generate CUDA sources, which are below
-#: ``kernels.cuda`` here.
+#: Modules that have nothing but node classes or other modules, or nothing at all because they generate CUDA sources,
+#: which are below ``kernels.cuda`` here.
 _OTHERS = """
 functions.pooling.average_pooling_nd_kernel functions.pooling.max_pooling_nd_kernel functions.pooling.pooling_2d
-functions.pooling.pooling_nd functions.pooling.pooling_nd_kernel utils.conv_nd_kernel
+functions.pooling.pooling_nd functions.pooling.pooling_nd_kernel functions.theano links.caffe.protobuf3
+utils.conv_nd_kernel
 """
 
 
@@ -210,6 +239,15 @@ def is_module(module: str) -> bool:
     (True, False)
     """
     return path_of(module) in table()
+
+
+def is_package(module: str) -> bool:
+    """Whether the table has modules below a module of this name.
+
+    >>> is_package('minichainer.functions.theano'), is_package('minichainer.functions.activation.relu')
+    (True, False)
+    """
+    return f'{path_of(module)}.' in _parents()
 
 
 def fill(module: ModuleType) -> None:
@@ -278,7 +316,8 @@ def find(path: str, name: str) -> Any:
     home = table().get(path, {}).get(name)
     if home is not None:
         module, _, attribute = home.partition(':')
-        return getattr(importlib.import_module(f'{_ROOT}.{module}'), attribute)
+        found = importlib.import_module(f'{_ROOT}.{module}')
+        return getattr(found, attribute) if attribute else found
     if f'{path}.{name}' in table():
         return importlib.import_module(f'{_ROOT}.{path}.{name}')
     family, _, below = path.partition('.')

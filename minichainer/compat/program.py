@@ -14,25 +14,13 @@ from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
 from minichainer.compat.changes import Changes
+from minichainer.compat.loaders import OtherLoaders, RewritingLoader
 from minichainer.compat.names import RemovedNames
+from minichainer.compat.promotion import WideParameters
 from minichainer.compat.rewriting import HELPER, Runtime, compiled
 from minichainer.compat.usage import Usage, is_own
 
 _HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '')
-
-
-class RewritingLoader(SourceFileLoader):
-    """Loads a file of the program rewritten; never from or to a file of compiled code, which others would load."""
-
-    def get_code(self, fullname: str) -> CodeType:
-        """The code of the module.
-
-        Args:
-            fullname: its name.
-        """
-        file = self.get_filename(fullname)
-        code: CodeType = compiled(self.get_data(file), file)
-        return code
 
 
 class ProgramFinder(MetaPathFinder):
@@ -52,6 +40,7 @@ class Restored:
 
     Args:
         log: path of a file in which several processes note what they use; None if there is only this one.
+        unsafe_pickles: whether ``numpy.load`` reads arrays of objects, which are pickles and may run code.
 
     Attributes:
         usage: what was used.
@@ -64,21 +53,26 @@ class Restored:
     False
     """
 
-    def __init__(self, log: str | None = None) -> None:
+    def __init__(self, log: str | None = None, unsafe_pickles: bool = False) -> None:
         self.usage = Usage(log)
-        self._runtime = Runtime(self.usage)
+        self._runtime = Runtime(self.usage, unsafe_pickles)
         self._names = RemovedNames(self.usage, self._runtime)
         self._finder = ProgramFinder()
         self._changes = Changes()
+        self._wide, self._loaders = WideParameters(), OtherLoaders()
 
     def __enter__(self) -> Restored:
         self._runtime.add_calls('builtins')
         self._changes.set(builtins, HELPER, self._runtime)
         sys.meta_path.insert(0, self._finder)
         self._names.__enter__()
+        self._wide.install()
+        self._loaders.install()
         return self
 
     def __exit__(self, *error: object) -> None:
+        self._loaders.undo()
+        self._wide.undo()
         self._names.__exit__(*error)
         sys.meta_path.remove(self._finder)
         self._changes.undo()
@@ -176,7 +170,10 @@ def _filtered(trace: TracebackType | None) -> TracebackType | None:
 
 
 def advice_on(error: BaseException) -> str | None:
-    """What to do about a file that is not Python 3; the alias knows what to do about an old style."""
+    """What to do about a file that is not Python 3, or about pickles; the alias knows the rest."""
+    if isinstance(error, ValueError) and 'allow_pickle=False' in str(error):
+        danger = 'NumPy refuses to unpickle this file, because a pickle runs the code that is in it.'
+        return f'{danger} If it is yours: python -m minichainer.compat run --unsafe-pickles ...'
     if not isinstance(error, SyntaxError) or not is_own(error.filename or '<>'):
         return None
     if _is_python_2(error):

@@ -10,6 +10,8 @@ from __future__ import annotations
 import functools
 from typing import NamedTuple
 
+from minichainer.compat import removed_of_scipy
+
 
 class Removed(NamedTuple):
     """A name that old programs use and that is not there any more.
@@ -17,7 +19,8 @@ class Removed(NamedTuple):
     Args:
         name: dotted name, with the module or the class that had it: ``numpy.int``, ``numpy.ndarray.itemset``.
         kind: ``name`` (attribute of a module), ``method`` (of a class), ``module``, ``builtin`` (of Python 2), or
-            ``call`` (the name is there, but a call that old programs make of it fails today).
+            ``call`` (the name is there, but a call that old programs make of it fails today), or ``operation`` (an
+            operation that fails today or has another result).
         since: who dropped it, and in which version.
         instead: what to write: an expression if ``certain``, otherwise words for a person.
         certain: ``instead`` may replace the name in source code as it stands: same arguments, same result. A method
@@ -145,10 +148,30 @@ numpy.row_stack = numpy.vstack
 [name: NumPy after 2.5]
 numpy.random.random_integers ~ numpy.random.randint(low, high + 1) @ random_integers
 
+[name: NumPy 2.0]
+numpy.AxisError = numpy.exceptions.AxisError
+numpy.ComplexWarning = numpy.exceptions.ComplexWarning
+numpy.ModuleDeprecationWarning = numpy.exceptions.ModuleDeprecationWarning
+numpy.TooHardError = numpy.exceptions.TooHardError
+numpy.VisibleDeprecationWarning = numpy.exceptions.VisibleDeprecationWarning
+numpy.RankWarning = numpy.exceptions.RankWarning
+
+[name: Matplotlib 3.9]
+matplotlib.cm.get_cmap = matplotlib.pyplot.get_cmap
+matplotlib.cm.register_cmap ~ matplotlib.colormaps.register(cmap, name=name) @ register_cmap
+
+[name: Matplotlib 3.0]
+matplotlib.pyplot.hold ~ nothing: plots are added to a figure @ nothing
+matplotlib.pyplot.ishold ~ True @ true
+
 [method: NumPy 2.0]
 numpy.ndarray.itemset ~ a[index] = value @ ndarray_itemset
 numpy.ndarray.newbyteorder ~ a.view(a.dtype.newbyteorder()) @ ndarray_newbyteorder
 numpy.ndarray.ptp ~ numpy.ptp(a) @ ndarray_ptp
+
+[operation: NumPy 2.0]
+numpy.promotion ~ float(np.sqrt(2.)): a scalar of NumPy makes float64 of an array of float32
+numpy.unsigned ~ 255 for -1 in an array of uint8, or give the array a signed dtype first
 
 [method: NumPy 2.3]
 numpy.ndarray.tostring = x.tobytes
@@ -172,6 +195,25 @@ numpy.fromstring ~ numpy.frombuffer(data, dtype).copy() @ fromstring
 
 [call: NumPy 1.16.3]
 numpy.load ~ numpy.load(file, allow_pickle=True), only for files that you trust: pickles run code
+
+[call: NumPy 1.26]
+numpy.vstack ~ numpy.vstack(list(arrays)): a generator is refused @ stack_arrays
+numpy.hstack ~ numpy.hstack(list(arrays)): a generator is refused @ stack_arrays
+numpy.dstack ~ numpy.dstack(list(arrays)): a generator is refused @ stack_arrays
+numpy.stack ~ numpy.stack(list(arrays)): a generator is refused @ stack_arrays
+numpy.column_stack ~ numpy.column_stack(list(arrays)): a generator is refused @ stack_arrays
+
+[call: Python 3.9]
+json.load ~ json.load(file): texts have no encoding @ without_encoding
+json.loads ~ json.loads(text): texts have no encoding @ without_encoding
+
+[call: Python 3]
+json.dump ~ json.dump(value, file): texts have no encoding @ without_encoding
+json.dumps ~ json.dumps(value): texts have no encoding @ without_encoding
+
+[call: Python 3.11]
+open ~ the mode without U, which has long meant nothing @ open_without_u
+codecs.open ~ the mode without U, which has long meant nothing @ open_without_u
 
 [call: PyYAML 6.0]
 yaml.load = yaml.full_load @ yaml_load
@@ -436,25 +478,6 @@ PIL.ImageFont.FreeTypeFont.getsize ~ font.getbbox(text)[2:] @ font_getsize
 PIL.ImageFont.FreeTypeFont.getoffset ~ font.getbbox(text)[:2] @ font_getoffset
 """
 
-#: Names of NumPy that SciPy's root had.
-_SCIPY_ROOT = """
-    abs absolute all allclose angle any arange arctan arctan2 argmax argmin argsort array array_equal asarray
-    average bincount ceil complex64 complex128 concatenate conj copy corrcoef cos cosh cov cross cumprod
-    cumsum diag diff dot e empty empty_like exp expand_dims expm1 eye float32 float64 floor fromfunction
-    fromstring histogram hstack hypot identity imag inf inner int32 int64 interp isfinite isinf isnan isreal
-    kron linspace log1p logspace matrix max maximum mean median meshgrid mgrid min minimum mod nan nan_to_num
-    ndarray newaxis nonzero ones ones_like outer pad percentile pi poly1d polyfit polyval prod ptp ravel real
-    repeat reshape roll roots round sign sin sinc sinh size sort split square squeeze stack std sum take tan
-    tanh tensordot tile trace transpose tril triu uint8 unique unravel_index unwrap var vdot vectorize vstack
-    where zeros zeros_like
-""".split()
-#: Those that took negative numbers and gave complex ones.
-_SCIPY_COMPLEX = 'arccos arcsin arctanh log log10 log2 power sqrt'.split()
-_SCIPY_WINDOWS = """
-    barthann bartlett blackman blackmanharris bohman boxcar chebwin cosine exponential flattop gaussian
-    general_gaussian hamming hann kaiser nuttall parzen triang tukey
-""".split()
-
 
 def _parsed(table: str) -> list[Removed]:
     rows, kind, since = [], '', ''
@@ -474,10 +497,12 @@ def _row(line: str, kind: str, since: str) -> Removed:
 
 
 def _scipy_rows() -> list[Removed]:
-    root = [(f'scipy.{name}', 'SciPy 1.12', f'numpy.{name}') for name in _SCIPY_ROOT]
-    root += [(f'scipy.{name}', 'SciPy 1.12', f'numpy.emath.{name}') for name in _SCIPY_COMPLEX]
+    root = [(f'scipy.{name}', 'SciPy 1.12', f'numpy.{name}') for name in removed_of_scipy.ROOT]
+    root += [(f'scipy.{name}', 'SciPy 1.12', f'numpy.emath.{name}') for name in removed_of_scipy.COMPLEX]
     root += [(f'scipy.{name}', 'SciPy 1.12', f'numpy.random.{name}') for name in ('rand', 'randn')]
-    windows = [(f'scipy.signal.{name}', 'SciPy 1.13', f'scipy.signal.windows.{name}') for name in _SCIPY_WINDOWS]
+    windows = [
+        (f'scipy.signal.{name}', 'SciPy 1.13', f'scipy.signal.windows.{name}') for name in removed_of_scipy.WINDOWS
+    ]
     return [Removed(name, 'name', since, new, True, new) for name, since, new in root + windows]
 
 

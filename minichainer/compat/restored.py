@@ -22,6 +22,7 @@ from minichainer.backend import get_array_types
 
 negative_infinity, positive_zero, negative_zero = -numpy.inf, 0.0, -0.0
 none_type = type(None)
+true = lambda: True  # noqa: E731, a name of the table
 
 
 def nothing(*args: Any, **kwargs: Any) -> None:
@@ -147,6 +148,49 @@ def pickle_loads(original: Callable[..., Any], note: Callable[[], None], data: b
     return pickle_load(pickle.load, note, io.BytesIO(data), **kwargs)
 
 
+def stack_arrays(original: Callable[..., Any], note: Callable[[], None], tup: Any, *args: Any, **kwargs: Any) -> Any:
+    """``numpy.vstack`` and the like: of what an iterator gives."""
+    if not hasattr(tup, '__next__'):
+        return original(tup, *args, **kwargs)
+    note()
+    return original(list(tup), *args, **kwargs)
+
+
+def without_encoding(original: Callable[..., Any], note: Callable[[], None], *args: Any, **kwargs: Any) -> Any:
+    """Functions of ``json``: without an encoding."""
+    if kwargs.pop('encoding', None) is not None:
+        note()
+    return original(*args, **kwargs)
+
+
+def open_without_u(original: Callable[..., Any], note: Callable[[], None], *args: Any, **kwargs: Any) -> Any:
+    """``open`` with the letter U in its mode."""
+    mode = args[1] if len(args) > 1 else kwargs.get('mode')
+    if not isinstance(mode, str) or 'U' not in mode:
+        return original(*args, **kwargs)
+    note()
+    mode = mode.replace('U', '')
+    mode = mode if set(mode) & set('rwax') else f'r{mode}'
+    if len(args) > 1:
+        return original(args[0], mode, *args[2:], **kwargs)
+    return original(*args, **{**kwargs, 'mode': mode})
+
+
+def load_with_pickles(original: Callable[..., Any], note: Callable[[], None], *args: Any, **kwargs: Any) -> Any:
+    """``numpy.load``: of object arrays too, which are pickles."""
+    try:
+        found = original(*args, **kwargs)
+    except ValueError as error:
+        if 'allow_pickle=False' not in str(error) or 'allow_pickle' in kwargs or len(args) > 2:
+            raise
+        found = original(*args, **kwargs, allow_pickle=True)
+        note()
+        return found
+    if 'allow_pickle' not in kwargs and len(args) < 3 and hasattr(found, 'allow_pickle'):
+        found.allow_pickle = True  # an npz file, whose arrays are read later
+    return found
+
+
 # --- NumPy ---------------------------------------------------------------------------------------------------------
 def asscalar(a: Any) -> Any:
     return a.item()
@@ -264,6 +308,12 @@ def ndarray_newbyteorder(a: Any, new_order: str = 'S') -> Any:
 
 def ndarray_ptp(a: Any, *args: Any, **kwargs: Any) -> Any:
     return numpy.ptp(a, *args, **kwargs)
+
+
+def register_cmap(name: Any = None, cmap: Any = None, *, override_builtin: bool = False) -> None:
+    import matplotlib
+
+    matplotlib.colormaps.register(cmap, name=name, force=override_builtin)
 
 
 # --- Python --------------------------------------------------------------------------------------------------------

@@ -10,6 +10,8 @@ They are rewritten in the program's own source, in place, so that lines, columns
     a.tostring()        __minichainer_compat__.attribute(a, 'tostring')()
     'loss %f' % loss    __minichainer_compat__.format('loss %f', loss)
     xrange(3)           __minichainer_compat__.builtin('xrange')(3)
+    a[i] = -1           a[i] = __minichainer_compat__.fitting(a, -1)
+    exec(text)          exec(__minichainer_compat__.code(text, 'exec'))
 
 Each of these first does what the program says, and changes something only if that fails.
 """
@@ -18,6 +20,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import copy
 import functools
 import importlib
 import math
@@ -36,6 +39,8 @@ _OF_MATH = [name for name in vars(math) if callable(getattr(math, name)) and not
 
 _CALLS = {row.last for row in rows() if row.kind == 'call' and row.restore} | set(_OF_MATH)
 _METHODS = {row.last for row in rows() if row.kind == 'method' and row.restore}
+#: Built-in functions that take a text of the program.
+_EXECUTE = ('exec', 'eval', 'compile')
 _BUILTINS = {row.name for row in rows() if row.kind == 'builtin'}
 
 
@@ -71,10 +76,11 @@ class Runtime:
 
     Args:
         usage: notes what was used.
+        unsafe_pickles: whether ``numpy.load`` reads arrays of objects, as before NumPy 1.16.3.
     """
 
-    def __init__(self, usage: Usage) -> None:
-        self._usage = usage
+    def __init__(self, usage: Usage, unsafe_pickles: bool = False) -> None:
+        self._usage, self._unsafe_pickles = usage, unsafe_pickles
         self._changed: dict[int, Callable[..., Any]] = {}
         for name in _OF_MATH:
             self._change(getattr(math, name), by_name()['float'])
@@ -85,6 +91,9 @@ class Runtime:
             owner = row.owner or 'builtins'
             if row.kind == 'call' and row.restore and owner == module:
                 self._change(getattr(sys.modules[module], row.last), row)
+        if module == 'numpy' and self._unsafe_pickles:
+            row = by_name()['numpy.load']._replace(restore='load_with_pickles')
+            self._change(sys.modules[module].load, row)
 
     def _change(self, function: Any, row: Removed) -> None:
         change: Any = stand_in(row)
@@ -116,15 +125,46 @@ class Runtime:
 
         return formatted(text, values, functools.partial(self._note, by_name()['float']))
 
+    def fitting(self, array: Any, number: Any) -> Any:
+        """A negative number that is assigned to elements of an array."""
+        from minichainer.compat.promotion import fitting
+
+        return fitting(array, number, self._usage)
+
+    def tree(self, text: Any, mode: str) -> Any:
+        """A text that is compiled, as a rewritten tree, which gets its file from the call around it."""
+        if not isinstance(text, (str, bytes)):
+            return text
+        try:
+            return rewrite(compile(text, '<string>', mode, ast.PyCF_ONLY_AST, dont_inherit=True))
+        except (SyntaxError, ValueError):
+            return text  # the error has the place where it is executed
+
+    def code(self, text: Any, mode: str) -> Any:
+        """A text that is executed, as rewritten code."""
+        tree: Any = self.tree(text, mode)
+        is_text = isinstance(tree, (str, bytes)) or tree is text
+        return tree if is_text else compile(tree, '<string>', mode, dont_inherit=True)
+
     def builtin(self, name: str) -> Any:
-        """A built-in function of Python 2."""
+        """A built-in function of Python 2; or what has its name in the module, as from an earlier cell."""
+        defined = sys._getframe(1).f_globals
+        if name in defined:
+            return defined[name]
         row = by_name()[name]
         try:
-            found = stand_in(row)
+            found = _execfile if name == 'execfile' else stand_in(row)
         except AttributeError as error:
             raise NameError(str(error), name=name) from None
         self._note(row)
         return found
+
+
+def _execfile(filename: str, *namespaces: dict[str, Any]) -> None:
+    """Runs a file in the namespace of the caller, or in others."""
+    frame = sys._getframe(1)
+    with open(filename, 'rb') as file:
+        exec(compiled(file.read(), filename), *(namespaces or (frame.f_globals, frame.f_locals)))
 
 
 def _method_of(value: Any, name: str) -> Removed | None:
@@ -150,6 +190,10 @@ class _Rewriter(ast.NodeTransformer):
         self.generic_visit(node)
         if isinstance(called, (ast.Name, ast.Attribute)) and _last(called) in _CALLS:
             node.func = _helper('call', node.func)
+        elif isinstance(called, ast.Name) and called.id in _EXECUTE and called.id not in self._bound and node.args:
+            mode = _mode_of(node, called.id)
+            method = 'tree' if called.id == 'compile' else 'code'
+            node.args[0] = _helper(method, node.args[0], mode, at=node.args[0]) if mode is not None else node.args[0]
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
@@ -165,10 +209,33 @@ class _Rewriter(ast.NodeTransformer):
             return _helper('format', text, node.right, at=node)
         return node
 
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        self.generic_visit(node)
+        target, value = node.targets[0], node.value
+        is_negative = isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub)
+        if is_negative and len(node.targets) == 1 and isinstance(target, ast.Subscript) and _is_path(target.value):
+            node.value = _helper('fitting', copy.deepcopy(target.value), value, at=value)
+        return node
+
     def visit_Name(self, node: ast.Name) -> ast.AST:
         if node.id in _BUILTINS and node.id not in self._bound:
             return _helper('builtin', ast.Constant(node.id), at=node)
         return node
+
+
+def _mode_of(node: ast.Call, function: str) -> ast.Constant | None:
+    """The mode of a text that is executed; None if it is not known, or if the text may see no built-in functions."""
+    if function == 'exec':
+        return ast.Constant('exec')
+    if function == 'eval':
+        return ast.Constant('eval') if len(node.args) == 1 else None
+    mode = node.args[2] if len(node.args) == 3 and not node.keywords else None
+    return ast.Constant(mode.value) if isinstance(mode, ast.Constant) else None
+
+
+def _is_path(node: ast.expr) -> bool:
+    """Whether an expression is a name or attributes of one, so that reading it twice does nothing."""
+    return isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and _is_path(node.value))
 
 
 def _last(node: ast.Name | ast.Attribute) -> str:
@@ -213,4 +280,13 @@ def compiled(source: bytes | str, file: str) -> Any:
     'train.py'
     """
     tree = compile(source, file, 'exec', ast.PyCF_ONLY_AST, dont_inherit=True)
-    return compile(_Rewriter(_bound_names(tree)).visit(tree), file, 'exec', dont_inherit=True)
+    return compile(rewrite(tree), file, 'exec', dont_inherit=True)
+
+
+def rewrite(tree: Any) -> Any:
+    """A syntax tree of the program, rewritten in place.
+
+    Args:
+        tree: of a module, an expression or a cell.
+    """
+    return _Rewriter(_bound_names(tree)).visit(tree)

@@ -35,6 +35,7 @@ class Options(NamedTuple):
     gpu_as_cpu: bool = False
     #: Path of the file in which all processes note what they use.
     log: str | None = None
+    unsafe_pickles: bool = False
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,6 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """
     parser.add_argument('--legacy', choices=('v1', 'v2'), help='accept the style of Chainer v1 or v2')
     parser.add_argument('--gpu-as-cpu', action='store_true', help='run code for GPUs on the CPU')
+    pickles = 'let numpy.load read arrays of objects: pickles, which run the code that is in a file'
+    parser.add_argument('--unsafe-pickles', action='store_true', help=pickles)
     parser.add_argument('-m', dest='module', action='store_true', help='run a module: -m package.train ARGS')
     parser.add_argument('program', help='the script, or with -m the module')
     parser.add_argument('args', nargs=argparse.REMAINDER, help='arguments of the program')
@@ -62,7 +65,8 @@ def main(arguments: argparse.Namespace) -> int:
         print(f'minichainer.compat run: {file}: {what}', file=sys.stderr)
         return 2
     with tempfile.TemporaryDirectory() as folder:
-        options = Options(arguments.legacy, arguments.gpu_as_cpu, os.path.join(folder, 'usage'))
+        log = os.path.join(folder, 'usage')
+        options = Options(arguments.legacy, arguments.gpu_as_cpu, log, arguments.unsafe_pickles)
         with prepared(options) as restored, _as_main(arguments) as modules:
             status = _run(arguments, modules)
             restored.usage.report(sys.stderr)
@@ -82,7 +86,7 @@ def prepared(options: Options) -> Any:
         stack.callback(alias.uninstall)
         if options.gpu_as_cpu:
             stack.enter_context(GpuAsCpu())
-        restored = stack.enter_context(Restored(options.log))
+        restored = stack.enter_context(Restored(options.log, options.unsafe_pickles))
         stack.enter_context(InChildren('run', code))
         yield restored
 

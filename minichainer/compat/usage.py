@@ -27,6 +27,8 @@ def is_own(file: str) -> bool:
     (True, False)
     """
     path = os.path.abspath(file)
+    if file.startswith('<ipython-input'):
+        return True  # a cell
     if file.startswith('<') or path.startswith((*_LIBRARIES, os.path.join(_PACKAGE, ''))):
         return False
     return not set(_INSTALLED) & set(path.split(os.sep))
@@ -89,8 +91,10 @@ class Usage:
     def _line(row: Removed, places: list[tuple[str, int]]) -> str:
         (file, line), others = places[0], len(places) - 1
         more = f' ({others} more place{"s" * (others > 1)})' if others else ''
-        is_call, is_method = row.kind == 'call', row.instead.startswith('x.')
-        what = f'{row.name}(...) as before {row.since}' if is_call else f'{row.name}, which {row.since} dropped'
+        is_method = row.instead.startswith('x.')
+        changed = {'call': '(...)', 'operation': ''}.get(row.kind)
+        what = f'{row.name}, which {row.since} dropped'
+        what = what if changed is None else f'{row.name}{changed} as before {row.since}'
         return f'{_shown(file)}:{line}: {what}: write {row.instead}{"()" * is_method}{more}'
 
     def report(self, stream: TextIO) -> None:

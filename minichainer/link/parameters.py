@@ -286,10 +286,9 @@ class ParameterTree(DeviceResident):
     def zerograds(self) -> None:
         """Sets the gradients of all parameters to zeros. Deprecated: :meth:`cleargrads` is faster."""
         warnings.warn('Link.zerograds is deprecated. Use Link.cleargrads instead.', DeprecationWarning, stacklevel=2)
-        with warnings.catch_warnings():
-            warnings.simplefilter('ignore', DeprecationWarning)
-            for param in self.params():
-                param.zerograd()
+        for param in self.params():
+            # To suppress a warning makes Python forget which ones it has shown: they would come at each iteration.
+            (param._zero if type(param).zerograd is Parameter.zerograd else param.zerograd)()
 
     def addgrads(self, link: ParameterTree) -> None:
         """Adds the gradients of another link to its own.
@@ -400,7 +399,7 @@ class ParameterTree(DeviceResident):
             mine[name].copydata(theirs[name])
         if copy_persistent:
             for name in self._persistent & theirs.keys():
-                mine[name] = copied_persistent(mine[name], theirs[name], self.device)
+                mine[name] = copied_persistent(mine[name], theirs[name], self._device)
         for name, child in self._named_children():
             source = self._child_of(link, name)
             if source is not None:

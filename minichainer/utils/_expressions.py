@@ -12,6 +12,14 @@ import numpy
 _ATOM, _POWER, _UNARY, _PRODUCT, _SUM, _SHIFT, _AND, _XOR, _OR, _COMPARISON = range(8, -2, -1)
 
 
+#: Whether a NumPy scalar widens arrays, as since NumPy 2: before, an array decided alone.
+_SCALARS_WIDEN = (numpy.ones(1, numpy.float32) * numpy.float64(1)).dtype == numpy.float64
+_OF_SCALARS = (
+    'An array of float32 times a scalar of NumPy, such as np.sqrt(2.), is float64 since NumPy 2: '
+    'write float(np.sqrt(2.)), or astype at the end'
+)
+
+
 class InvalidType(Exception):
     """The inputs of a function have unsupported shapes, dtypes or an unsupported number.
 
@@ -22,7 +30,9 @@ class InvalidType(Exception):
     """
 
     def __init__(self, expect: str, actual: str, msg: str | None = None) -> None:
-        super().__init__(f'Expect: {expect}\nActual: {actual}' if msg is None else msg)
+        text = f'Expect: {expect}\nActual: {actual}' if msg is None else msg
+        is_widened = _SCALARS_WIDEN and 'float64' in f'{expect} {actual}' and 'float32' in f'{expect} {actual}'
+        super().__init__(f'{text}\n\n{_OF_SCALARS}' if is_widened and _OF_SCALARS not in text else text)
         self.expect = expect
         self.actual = actual
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import importlib.util
 import io
@@ -51,6 +52,38 @@ def test_modules_are_the_same_objects(name: str, chainer: Any) -> None:
     module = importlib.import_module(f'chainer.{name}')
     assert module is importlib.import_module(f'minichainer.{name}') or module is minichainer.cuda
     assert module.__spec__.name.startswith('minichainer.'), 'its own specification, so that it can be reloaded'
+
+
+@pytest.mark.usefixtures('alias')
+def test_chainerx_is_there_and_not_available() -> None:
+    chainerx, chainer = importlib.import_module('chainerx'), importlib.import_module('chainer')
+    assert chainerx is chainer.chainerx
+    assert not chainerx.is_available() and not isinstance(np.ones(3), chainerx.ndarray)
+    with pytest.raises(RuntimeError, match='not available'):
+        chainerx.ndarray((3,), 'f')
+    with pytest.raises(ModuleNotFoundError, match=r'chainerx\.testing'):
+        importlib.import_module('chainerx.testing')
+    compat.uninstall()
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module('chainerx')
+
+
+def test_the_root_goes_to_other_processes(chainer: Any) -> None:
+    data = pickle.dumps({'module': chainer})
+    assert pickle.loads(data)['module'] is chainer
+    assert copy.deepcopy([chainer])[0] is chainer and copy.copy(chainer) is chainer
+    code = (
+        f'import pickle; m = pickle.loads({data!r})["module"]; print(m.__name__, m.__version__); import chainer.links'
+    )
+    assert python(code) == 'chainer 7.8.1'
+
+
+def test_functions_of_a_program_go_to_other_processes(chainer: Any) -> None:
+    cloudpickle = pytest.importorskip('cloudpickle', reason='joblib sends functions by it')
+    names: dict[str, Any] = {'__name__': '__main__', 'chainer': chainer}
+    exec('def work(i): return chainer.__version__, chainer.functions.relu(chainer.Variable(i)).array.sum()', names)
+    data = cloudpickle.dumps(names['work'])
+    assert python(f'import pickle, numpy; print(pickle.loads({data!r})(numpy.ones(2)))').startswith("('7.8.1'")
 
 
 def test_classes_and_settings_are_shared(chainer: Any) -> None:
@@ -104,7 +137,7 @@ def test_find_spec_without_import(alias: None) -> None:
         importlib.import_module('chainer.no_such')
 
 
-@pytest.mark.parametrize('name', ['chainerx', 'onnx_chainer', 'chainerui'])
+@pytest.mark.parametrize('name', ['onnx_chainer', 'chainerui'])
 def test_other_packages_are_absent(name: str, chainer: Any) -> None:
     with pytest.raises(ModuleNotFoundError, match=name):
         importlib.import_module(name)
@@ -139,7 +172,7 @@ def test_uninstall_restores_everything() -> None:
 def _state() -> dict[str, Any]:
     from multiprocessing import spawn
 
-    modules = [sys.modules['minichainer.functions.math.matmul'], sys.modules['minichainer.functions']]
+    modules = [importlib.import_module(f'minichainer.{name}') for name in ('functions.math.matmul', 'functions')]
     return {
         'meta_path': list(sys.meta_path),
         'modules': sorted(sys.modules),

@@ -23,6 +23,8 @@ CASES = {
     'missing': ('import chainer\nchainer.nothing\n', 1, 'names of Chainer: 2 used, 1 missing'),
     'missing, where': ('import chainer\nchainer.nothing\n', 1, 'a.py:2: missing (name): minichainer has no nothing'),
     'for a person': ('import chainercv\n', 1, 'places for a person: 1'),
+    'chainerx': ('import chainerx\nx is chainerx\n', 0, 'places that `port --write` rewrites: 1, in 1 files'),
+    'chainerx, its names': ('import chainerx\nchainerx.ones(3)\n', 1, 'names of Chainer: 2 used, 1 missing'),
     'syntax error': ('def f(:\n', 1, 'files that cannot be read: 1'),
     'Python 2': ('print 1\n', 1, 'a.py:1: error (source): this file is in Python 2 (print 1): skipped'),
     'no Chainer': ('print(1)\n', 0, 'names of Chainer: 0 used, 0 missing'),

@@ -337,3 +337,25 @@ def test_node_classes_of_deep_modules_return_one_output_alone() -> None:
     with Dialect('v1'):
         np.testing.assert_array_equal(relu()(x).array, [0, 2])
     assert isinstance(relu()(x), tuple)
+
+
+@pytest.mark.parametrize('name', ['LSTM', 'StatelessLSTM', 'BatchNormalization', 'ConvolutionND'])
+def test_classes_for_ported_programs_are_those_of_the_style(name: str) -> None:
+    from minichainer.compat.legacy import defaults
+
+    def parameters(cls: Any) -> dict[str, Any]:
+        np.random.seed(0)
+        link = cls(*{'BatchNormalization': (3,), 'ConvolutionND': (1, 2, 3, 2)}.get(name, (2, 3)))
+        saved = {key: param.array for key, param in link.namedparams()}
+        return saved | {key: getattr(link, key) for key in link._persistent}
+
+    ported = parameters(getattr(defaults, name))
+    compat.install('v1')
+    try:
+        of_style = parameters(getattr(chainer.links, name))
+    finally:
+        compat.uninstall()
+    today = parameters(getattr(chainer.links, name))
+    assert ported.keys() == of_style.keys()
+    assert all(np.array_equal(ported[key], of_style[key]) for key in ported)
+    assert ported.keys() != today.keys() or not all(np.array_equal(ported[key], today[key]) for key in ported)

@@ -67,6 +67,21 @@ IMPORTS = {
         'def f():\n    import minichainer.functions as F\n    return F.relu',
     ),
     'chainermn': ('import chainermn', 'import minichainer.compat.chainermn as chainermn'),
+    'chainerx': (
+        'import chainerx\nimport os, chainerx as chx\nx = chainerx.is_available()',
+        'import minichainer.chainerx as chainerx\n'
+        'import os, minichainer.chainerx as chx\nx = chainerx.is_available()',
+    ),
+    'module that the root has': (
+        'import chainer\nx = chainer.basic_math.add(y, z)',
+        CHAINER + 'import minichainer.functions.math.basic_math\nx = chainer.functions.math.basic_math.add(y, z)',
+    ),
+    'chainerx, from': ('from chainerx import ndarray', 'from minichainer.chainerx import ndarray'),
+    'chainerx, where it is there': (
+        'import chainerx\nif chainerx.is_available():\n    import chainerx.testing\n    x = chainerx.array(3)',
+        'import minichainer.chainerx as chainerx\n'
+        'if chainerx.is_available():\n    import chainerx.testing\n    x = chainerx.array(3)',
+    ),
     'split': (
         'from chainer.functions import Linear, relu',
         'from minichainer.links import Linear\nfrom minichainer.functions import relu',
@@ -365,6 +380,89 @@ CALLS = {
         'm = chainer.FunctionSet(a=F.Linear(2, 3))\nm.b = F.Linear(3, 4)',
         "m = chainer.Chain(a=L.Linear(2, 3))\nm.add_link('b', L.Linear(3, 4))",
     ),
+    'train in a lambda': (
+        'drop = lambda v: F.dropout(v, train=self.train)',
+        "drop = lambda v: chainer.using_config('train', self.train)(F.dropout)(v)",
+    ),
+    'train in a generator': (
+        'h = (F.dropout(v, train=False) for v in vs)',
+        "h = (chainer.using_config('train', False)(F.dropout)(v) for v in vs)",
+    ),
+    'train in a list': (
+        'h = [F.dropout(v, train=False) for v in vs]',
+        "with chainer.using_config('train', False):\n    h = [F.dropout(v) for v in vs]",
+    ),
+    'train in a yield': (
+        'def f():\n    yield F.dropout(v, train=False)',
+        "def f():\n    yield chainer.using_config('train', False)(F.dropout)(v)",
+    ),
+    'train in a received value': (
+        'def f():\n    h = F.dropout((yield), train=False)',
+        "def f():\n    h = chainer.using_config('train', False)(F.dropout)((yield))",
+    ),
+    'train in yield from': (
+        'def f():\n    yield from F.separate(F.dropout(v, train=False))',
+        "def f():\n    yield from F.separate(chainer.using_config('train', False)(F.dropout)(v))",
+    ),
+    'train in an await': (
+        'async def f():\n    h = F.dropout(await g, train=False)',
+        "async def f():\n    h = chainer.using_config('train', False)(F.dropout)(await g)",
+    ),
+    'test in a lambda': (
+        'bn = L.BatchNormalization(3)\nf = lambda v: bn(v, test=test)',
+        'from minichainer.compat.legacy import defaults as v1_defaults\nbn = v1_defaults.BatchNormalization(3)\n'
+        "f = lambda v: chainer.using_config('train', not test)(bn)(v)",
+    ),
+    'classes of v1 as values': (
+        "F.relu(x, use_cudnn=True)\ncells = {'lstm': L.LSTM, 'gru': L.GRU}\ncells['lstm'](3, 4)",
+        'from minichainer.compat.legacy import defaults as v1_defaults\n'
+        'from minichainer.compat.legacy import names as v1_names\n'
+        "F.relu(x)\ncells = {'lstm': v1_defaults.LSTM, 'gru': v1_names.StatelessGRU}\ncells['lstm'](3, 4)",
+    ),
+    'classes of v1, imported': (
+        'from chainer.links import LSTM\nF.relu(x, use_cudnn=True)\nf(LSTM, L.ConvolutionND, F.split_axis)',
+        'from minichainer.links import LSTM\nfrom minichainer.compat.legacy import defaults as v1_defaults\n'
+        'F.relu(x)\nf(v1_defaults.LSTM, v1_defaults.ConvolutionND, v1_defaults.split_axis)',
+    ),
+    'subclass of a class of v1': (
+        'F.relu(x, use_cudnn=True)\nclass A(L.LSTM):\n    def __init__(self):\n        L.LSTM.__init__(self, 3, 4)',
+        'from minichainer.compat.legacy import defaults as v1_defaults\nF.relu(x)\n'
+        'class A(v1_defaults.LSTM):\n    def __init__(self):\n        v1_defaults.LSTM.__init__(self, 3, 4)',
+    ),
+    'classes of v1 that are asked for': (
+        'F.relu(x, use_cudnn=True)\nisinstance(x, (L.LSTM, L.BatchNormalization))\ndef f(x: L.LSTM): pass',
+        'F.relu(x)\nisinstance(x, (L.LSTM, L.BatchNormalization))\ndef f(x: L.LSTM): pass',
+    ),
+    'classes as values in a program of today': (
+        "cells = {'lstm': L.LSTM}\nclass A(L.LSTM): pass",
+        "cells = {'lstm': L.LSTM}\nclass A(L.LSTM): pass",
+    ),
+    'scalars of NumPy': (
+        'import numpy as np\ny = x * np.sqrt(2.) + np.log(2) / 3 * x\nz = x / (np.sqrt(2) * 3) ** len(x)',
+        'import numpy as np\ny = x * float(np.sqrt(2.)) + float(np.log(2) / 3) * x\n'
+        'z = x / float((np.sqrt(2) * 3) ** len(x))',
+    ),
+    'scalars of NumPy that change nothing': (
+        'import numpy as np\ny = x * np.sqrt(x)\nz = np.sqrt(2.) * 3\nx *= np.sqrt(2.)\nw = x * np.pi',
+        'import numpy as np\ny = x * np.sqrt(x)\nz = np.sqrt(2.) * 3\nx *= np.sqrt(2.)\nw = x * np.pi',
+    ),
+    'stack of a generator': (
+        'import numpy as np\nx = np.vstack(f(v) for v in vs), np.stack(map(f, vs), 1), np.hstack([v for v in vs])',
+        'import numpy as np\n'
+        'x = np.vstack(list(f(v) for v in vs)), np.stack(list(map(f, vs)), 1), np.hstack([v for v in vs])',
+    ),
+    'encoding of json': (
+        "import json\nx = json.loads(t, encoding='utf-8'), json.load(f)",
+        'import json\nx = json.loads(t), json.load(f)',
+    ),
+    'mode of open': (
+        "open(p, 'rU'), open(p, 'U'), open(p, 'rb'), open(p), x.open(p, 'U')",
+        "open(p, 'r'), open(p, 'r'), open(p, 'rb'), open(p), x.open(p, 'U')",
+    ),
+    'colours by name': (
+        'from matplotlib import cm\nimport matplotlib.pyplot as plt\nx = cm.get_cmap(name)',
+        'from matplotlib import cm\nimport matplotlib.pyplot as plt\nx = plt.get_cmap(name)',
+    ),
 }
 TABLE = [
     *((f'import {name}', *row) for name, row in IMPORTS.items()),
@@ -410,6 +508,28 @@ ATTENTION = {
         'alias',
         'install()',
     ),
+    'train of a later call': (
+        'import functools\nf = functools.partial(F.dropout, train=False)',
+        'dropout-train',
+        "lambda *args: chainer.using_config('train', False)(F.dropout)(*args)",
+    ),
+    'keyword of a later call': (
+        'from functools import partial\nf = partial(F.relu, use_cudnn=False)',
+        'use_cudnn',
+        'use_cudnn is a setting',
+    ),
+    'scalar of NumPy of an unknown number': (
+        'import numpy as np\nW.data = W.data * np.sqrt(2. / n)',
+        'numpy.promotion',
+        'float(np.sqrt(2. / n))',
+    ),
+    'negative label in bytes': (
+        'import numpy as np\nt = np.array(image, dtype=np.uint8)\nt[t == 255] = -1',
+        'numpy.unsigned',
+        'signed dtype',
+    ),
+    'array of chainerx': ('import minichainer.chainerx as chainerx\nchainerx.array(3)', 'name', 'NumPy or CuPy'),
+    'module of chainerx': ('import chainerx.testing', 'name', 'NumPy or CuPy'),
     'built on chainer': ('import chainercv', 'package', 'minichainer.compat.install()'),
     'text': ("importlib.import_module('chainer.links')", 'text', 'minichainer.links'),
 }
@@ -425,6 +545,12 @@ def test_what_a_person_has_to_do(source: str, rule: str, text: str) -> None:
     assert line == (HEAD + source).count('\n') + 1
     assert found_rule == rule
     assert text in f'{write} {why}'
+
+
+def test_a_comparison_of_classes_of_v1_is_for_a_person() -> None:
+    new, notes = rewrite(HEAD_OLD + 'F.relu(x, use_cudnn=True)\nkind is L.LSTM\n')
+    assert new.endswith(b'kind is L.LSTM\n')
+    assert [found[3] for found in notes.found if found[2] == 'attention'] == ['v1-default']
 
 
 V1 = '''

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = (ROOT / 'docs' / 'porting.md').read_text(encoding='utf-8')
 BLOCKS = re.findall(r'^```python\n(.*?)^```', PAGE, flags=re.MULTILINE | re.DOTALL)
 HEAD = """
-import chainer, collections, random, scipy.misc
+import chainer, collections, json, random, scipy.misc
 import chainer.functions as F, chainer.links as L
 import numpy as np
 from chainer import Variable, cuda

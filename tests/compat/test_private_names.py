@@ -141,12 +141,7 @@ _impl_selector
     """,
     'classes of one implementation': """
         dataset.convert _ArbitraryCallableConverter
-        dataset.tabular._asmode _Asdict _Astuple
-        dataset.tabular._concat _Concat
-        dataset.tabular._join _Join
-        dataset.tabular._slice _Slice _SliceHelper _as_indices _as_key_indices _merge_indices _merge_key_indices
-        dataset.tabular._transform _Transform _TransformBatch
-        dataset.tabular._with_converter _WithConverter
+        dataset.tabular._slice _SliceHelper _as_indices _as_key_indices _merge_indices _merge_key_indices
         dataset.tabular.from_data _Array _List _make_dataset
         datasets.pickle_dataset _FileReader
         exporters.caffe _RetrieveAsCaffeModel _add_blob _dump_graph
@@ -181,7 +176,7 @@ _transfer_components _transfer_resnet101 _transfer_resnet152 _transfer_resnet50
     'Theano is no longer maintained': 'links.theano.theano_function _to_var_tuple',
     "how Chainer's own test cases are made": """
         testing._bundle _generate_case _generate_test_cases
-        testing._distribution_test distribution_unittest skip_not_in_test_target
+        testing._distribution_test skip_not_in_test_target
         testing.backend _test_case_generator
         testing.doctest_helper _gpu_limit
         testing.function_link _check_array_types _check_arrays_equal _check_generated_initializer \

@@ -16,20 +16,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minichainer.compat.program import Restored
+from minichainer.compat.program import Restored, advice_on
 from minichainer.compat.removed import Removed, by_name, rows
 from minichainer.compat.rewriting import HELPER, compiled, resolved, stand_in
 from minichainer.compat.usage import Usage, is_own
 
-KINDS = ('name', 'method', 'module', 'builtin', 'call')
+KINDS = ('name', 'method', 'module', 'builtin', 'call', 'operation')
 
 
-def ran(folder: Path, text: str) -> tuple[Any, list[str]]:
+def ran(folder: Path, text: str, unsafe_pickles: bool = False) -> tuple[Any, list[str]]:
     """``result`` of a program, and the lines of the report."""
     file = folder / 'program.py'
     file.write_text(text, encoding='utf-8')
     names: dict[str, Any] = {'__name__': 'program', '__file__': str(file)}
-    with warnings.catch_warnings(), Restored() as restored:
+    with warnings.catch_warnings(), Restored(unsafe_pickles=unsafe_pickles) as restored:
         warnings.simplefilter('ignore')  # SciPy's modules that will go warn
         exec(compiled(text, str(file)), names)
         return names['result'], [line.replace(str(folder) + '/', '') for line in restored.usage.lines()]
@@ -49,7 +49,7 @@ def is_missing(row: Removed) -> bool:
 
 
 def needs(package: str) -> None:
-    if package in ('PIL', 'yaml'):
+    if package in ('PIL', 'matplotlib', 'yaml'):
         pytest.importorskip(package, reason=f'stands in for names of {package}')
 
 
@@ -113,6 +113,23 @@ def test_names_are_found_by_every_kind_of_import(tmp_path: Path) -> None:
 #: Program lines, their ``result``, and the name and advice of the report; None where nothing is to be reported.
 A = 'import numpy as np\na = np.array([[1., 2.], [3., 5.]])\n'
 LINES: dict[str, tuple[str, Any, str | None]] = {
+    'negative numbers in bytes': (A + 'b = a.astype("uint8")\nb[b == 5] = -1\nresult = b.tolist()', [[1, 2], [3, 255]], 'numpy.unsigned as before NumPy 2.0: write 255 for -1'),
+    'negative numbers in floats': (A + 'a[0] = -1\nd = {}\nd[0] = -1\nresult = a.tolist(), d', ([[-1, -1], [3, 5]], {0: -1}), None),
+    'AxisError': (A + 'try:\n    a.sum(axis=2)\nexcept np.AxisError:\n    result = 1', 1, 'numpy.AxisError, which NumPy 2.0 dropped: write numpy.exceptions.AxisError'),
+    'vstack of a generator': (A + 'result = np.vstack(row for row in a).tolist()', [[1, 2], [3, 5]], 'numpy.vstack(...) as before NumPy 1.26: write numpy.vstack(list(arrays))'),
+    'stack of a map': (A + 'result = np.stack(map(np.array, a), axis=1).tolist()', [[1, 3], [2, 5]], 'numpy.stack(...)'),
+    'hstack of a list': (A + 'result = np.hstack([[1], [2]]).tolist()', [1, 2], None),
+    'json with an encoding': ('import json\nresult = json.loads("[1]", encoding="utf-8"), json.dumps([2], encoding="utf-8")', ([1], '[2]'), 'json.loads(...) as before Python 3.9'),
+    'json without': ('import json\nresult = json.loads("[1]")', [1], None),
+    'open with U': ('with open(__file__, "rU") as f:\n    result = f.mode', 'r', 'open(...) as before Python 3.11'),
+    'open with U alone': ('with open(__file__, mode="U") as f:\n    result = f.mode', 'r', 'open(...)'),
+    'open': ('with open(__file__) as f:\n    result = f.mode', 'r', None),
+    'plots that are held': ('import matplotlib\nmatplotlib.use("Agg")\nimport matplotlib.pyplot as plt\nresult = plt.hold(True), plt.ishold()', (None, True), 'matplotlib.pyplot.hold'),
+    'colours by name': ('import matplotlib.cm as cm\nresult = cm.get_cmap("jet").name', 'jet', 'matplotlib.cm.get_cmap'),
+    'text that is executed': ('n = {}\nexec("a = list(xrange(2))")\nexec("b = float(x)", {"x": __import__("numpy").array([1.])}, n)\nresult = a, n', ([0, 1], {'b': 1.0}), None),
+    'text that is evaluated': ('result = eval("{1: 2}.has_key(1)"), eval("float(2)", {"__builtins__": {"float": str}})', (True, '2'), None),
+    'text that is compiled': ('c = compile("xrange(3)", "program.py", "eval")\nresult = len(eval(c)), c.co_filename.endswith("program.py")', (3, True), 'xrange'),
+    'tree that is compiled': ('import ast\nresult = eval(compile(ast.parse("3", mode="eval"), "a", "eval"))', 3, None),
     'asscalar': (A + 'result = np.asscalar(np.array([3]))', 3, 'numpy.asscalar, which NumPy 1.23 dropped: write a.item()'),
     'msort': (A + 'result = np.msort(-a).tolist()', [[-3, -5], [-1, -2]], 'numpy.msort'),
     'asfarray': (A + 'result = np.asfarray([1, 2]).dtype.name', 'float64', 'numpy.asfarray'),
@@ -310,7 +327,6 @@ IMPOSSIBLE = {
         'set_printoptions',
     ),
     'scipy.misc.imfilter': ('import scipy.misc\nscipy.misc.imfilter', AttributeError, 'image.filter'),
-    'execfile': ('execfile("a.py")', NameError, 'exec\\(compile'),
     'six': ('import six', ImportError, 'install six'),
 }
 
@@ -342,6 +358,24 @@ def test_what_cannot_be_restored_says_what_to_write(name: str, tmp_path: Path) -
 def test_errors_of_today_stay(text: str, error: type[Exception], tmp_path: Path) -> None:
     with pytest.raises(error):
         ran(tmp_path, text)
+
+
+def test_arrays_of_objects_only_on_request(tmp_path: Path) -> None:
+    np.save(tmp_path / 'a.npy', np.array([1, 'x'], object))
+    np.savez(tmp_path / 'b.npz', a=np.array([{}], object))
+    text = f"""import numpy as np
+a, b = np.load({str(tmp_path / 'a.npy')!r}), np.load({str(tmp_path / 'b.npz')!r})
+result = a.tolist(), b['a'].tolist()
+"""
+    with pytest.raises(ValueError, match='allow_pickle=False') as caught:
+        ran(tmp_path, text)
+    assert 'run --unsafe-pickles' in str(advice_on(caught.value))
+    result, report = ran(tmp_path, text, unsafe_pickles=True)
+    assert result == ([1, 'x'], [{}])
+    assert report[0].startswith('program.py:2: numpy.load(...) as before NumPy 1.16.3')
+    refusing = text.replace("a.npy')", "a.npy', allow_pickle=False)")
+    with pytest.raises(ValueError, match='allow_pickle=False'):
+        ran(tmp_path, refusing, unsafe_pickles=True)
 
 
 # --- the mechanism -------------------------------------------------------------------------------------------------

@@ -173,6 +173,58 @@ def test_installed_packages_are_not_rewritten(tmp_path: Path) -> None:
     assert ran(files(tmp_path, train=text), 'train.py').stdout == 'False True\n'
 
 
+LOADERS = {
+    'imp': 'import imp\nh = imp.load_source("h", "other/helper.py")',
+    'spec': 'import importlib.util as u\ns = u.spec_from_file_location("h", "other/helper.py")\n'
+    'h = u.module_from_spec(s)\ns.loader.exec_module(h)',
+    'loader': 'import importlib.machinery as m\nh = m.SourceFileLoader("h", "other/helper.py").load_module()',
+    'reload': 'import sys, importlib\nsys.path.append("other")\nimport helper\nh = importlib.reload(helper)',
+    'runpy, path': 'import runpy\nfrom types import SimpleNamespace\n'
+    'h = SimpleNamespace(**runpy.run_path("other/helper.py"))',
+    'runpy, module': 'import runpy, sys\nsys.path.append("other")\nfrom types import SimpleNamespace\n'
+    'h = SimpleNamespace(**runpy.run_module("helper"))',
+    'exec': 'from types import SimpleNamespace\nn = {}\nexec(open("other/helper.py").read(), n)\n'
+    'h = SimpleNamespace(**n)',
+    'exec of compiled': 'from types import SimpleNamespace\nn = {}\nf = "other/helper.py"\n'
+    'exec(compile(open(f).read(), f, "exec"), n)\nh = SimpleNamespace(**n)',
+    'execfile': 'from types import SimpleNamespace\nexecfile("other/helper.py")\nh = SimpleNamespace(work=work)',
+}
+
+
+@pytest.mark.filterwarnings('ignore')
+@pytest.mark.parametrize('how', LOADERS)
+def test_modules_that_the_program_loads_itself(tmp_path: Path, how: str) -> None:
+    files(tmp_path, other__in__helper='def work():\n    return [i for i in xrange(2)], {1: 2}.has_key(1), "%d" % 3\n')
+    text = f'import warnings\nwarnings.simplefilter("ignore")\n{LOADERS[how]}\nprint(h.work())\n'
+    done = ran(files(tmp_path, train=text), 'train.py')
+    assert done.stdout == "([0, 1], True, '3')\n"
+    assert how == 'exec' or 'helper.py:2: xrange, which Python 3 dropped' in done.stderr
+    assert not list(tmp_path.rglob('*.pyc'))
+
+
+def test_test_modules_under_pytest(tmp_path: Path) -> None:
+    text = """
+        import numpy as np
+        import chainer
+        from helper import number
+
+        def test_numbers():
+            assert list(xrange(2)) == [0, 1] and {1: 2}.has_key(1)
+            assert number(2) == 2 and chainer.__version__ == '7.8.1'
+
+        def test_that_fails():
+            a = np.array([3.])
+            assert float(a) == 4
+    """
+    files(tmp_path, test_it=text, helper=HELPER, conftest='LIMIT = [i for i in xrange(3)]\n')
+    for _ in range(2):  # the second finds what the first has kept
+        done = run(tmp_path, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', '-W', 'ignore', 'test_it.py')
+        assert '1 failed, 1 passed' in done.stdout, done.stdout + done.stderr
+        assert 'assert 3.0 == 4' in done.stdout
+        assert 'test_it.py:7: dict.has_key, which Python 3 dropped' in done.stderr
+    assert not list(tmp_path.rglob('*.pyc'))
+
+
 @pytest.mark.parametrize('method', ['fork', 'spawn', 'forkserver'])
 def test_processes_that_the_program_starts(tmp_path: Path, method: str) -> None:
     text = f"""
@@ -219,6 +271,27 @@ def test_a_spawned_process_of_a_program_in_the_style_of_v1(tmp_path: Path) -> No
                 print(pool.map(work, range(2)))
     """
     assert ran(files(tmp_path, train=text), '--legacy', 'v1', 'train.py').stdout == '[0.0, 1.0]\n'
+
+
+def test_the_line_that_makes_a_parameter_float64(tmp_path: Path) -> None:
+    text = """
+        import numpy as np
+        import chainer.links as L
+        l = L.Linear(3, 2)
+        scale = np.float64(2)
+        l.W.data *= scale
+        l.b.array = np.zeros(2, np.float32)
+        l.W.data = l.W.data * scale
+        l.b.array = l.b.array.astype(np.float64)
+        l(np.ones((1, 3), 'f') * float(scale))
+    """
+    done = run(files(tmp_path, train=text), 'train.py')
+    warned = [line for line in done.stderr.splitlines() if 'DtypeWarning' in line]
+    assert [line.partition('train.py:')[2].partition(': since')[0] for line in warned] == [
+        '8: DtypeWarning: parameter W becomes float64, was float32',
+        '9: DtypeWarning: parameter b becomes float64, was float32',
+    ]
+    assert 'write float(np.sqrt(2.))' in warned[0]
 
 
 # --- styles and devices --------------------------------------------------------------------------------------------
@@ -270,6 +343,67 @@ GPU = """
 def test_a_program_for_a_gpu_runs_on_the_cpu(tmp_path: Path) -> None:
     done = run(files(tmp_path, train=GPU), '--gpu-as-cpu', 'train.py')
     assert done.stdout == 'ndarray ndarray (2, 2) 0.0 (2, 3)\nFalse False (2,) 0 (2, 3)\n', done.stderr
+
+
+def test_modules_of_cupy_on_the_cpu(tmp_path: Path) -> None:
+    text = """
+        import numpy as np
+        import cupy
+        import cupy.core.core
+        from cupy.core.core import ndarray
+        from cupy._core import core
+        x = cupy.zeros(2)
+        print(isinstance(x, cupy.core.core.ndarray), ndarray is core.ndarray is cupy.ndarray is np.ndarray)
+    """
+    assert ran(files(tmp_path, train=text), '--gpu-as-cpu', 'train.py').stdout == 'True True\n'
+
+
+@pytest.mark.parametrize(
+    'line', ['L.Linear(3, 2).to_gpu()', 'cuda.cupy.zeros(3)', 'import cupy', 'chainer.get_device(0)']
+)
+def test_an_error_without_a_gpu_names_the_option(tmp_path: Path, line: str) -> None:
+    text = f'import chainer, chainer.links as L\nfrom chainer import cuda\n{line}\n'
+    done = run(files(tmp_path, train=text), 'train.py')
+    if done.returncode == 0:
+        pytest.skip('there is a GPU')
+    assert 'To run code for GPUs on the CPU: python -m minichainer.compat run --gpu-as-cpu' in done.stderr
+    ran(tmp_path, '--gpu-as-cpu', 'train.py')
+
+
+def test_an_attribute_device_of_a_model(tmp_path: Path) -> None:
+    text = """
+        import numpy as np
+        import chainer, chainer.links as L
+
+        class Net(chainer.Chain):
+            def __init__(self):
+                super(Net, self).__init__(l=L.Linear(3, 2))
+                self.device = -1
+
+        net = Net()
+        net.copyparams(Net())
+        updater = chainer.training.StandardUpdater(
+            chainer.iterators.SerialIterator([np.ones(3, 'f')], 1), chainer.optimizers.SGD().setup(net),
+            loss_func=lambda x: chainer.functions.sum(net.l(x)))
+        updater.update()
+        print(net.device, net.l.device, net.copy().device)
+    """
+    done = run(files(tmp_path, train=text), 'train.py')
+    assert done.returncode == 1 and 'run --legacy v2' in done.stderr
+    for style in ('v1', 'v2'):
+        assert ran(tmp_path, '--legacy', style, 'train.py').stdout == '-1 @numpy -1\n'
+
+
+def test_a_warning_of_each_iteration_is_shown_once(tmp_path: Path) -> None:
+    text = """
+        import chainer.links as L
+        l = L.Linear(3, 2)
+        for _ in range(3):
+            l.zerograds()
+        print(l.W.grad.sum())
+    """
+    done = run(files(tmp_path, train=text), 'train.py')
+    assert done.stdout == '0.0\n' and done.stderr.count('DeprecationWarning') == 1
 
 
 def test_kernels_in_cuda_cannot_run_on_the_cpu(tmp_path: Path) -> None:

@@ -284,6 +284,7 @@ def signals_during(action: Callable[[], None], seconds: float) -> Iterator[None]
 @pytest.mark.parametrize('name', ['no_backprop_mode', 'no_grad', 'detect_anomaly', 'save_on_cpu', 'FunctionHook'])
 def test_after_real_signals_the_number_is_that_of_what_is_on(name: str, monkeypatch: Any) -> None:
     monkeypatch.setattr(sys, 'unraisablehook', lambda dropped: None)
+    reset()
     before, times = state(), 0
     for _ in signals_during(lambda: enter_and_leave(BLOCKS[name]), 0.5):
         times += 1

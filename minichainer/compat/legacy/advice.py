@@ -1,4 +1,4 @@
-"""Which errors come from the style of Chainer v1 or v2, and how to accept it."""
+"""Which errors come from the style of Chainer v1 or v2, or of a computer with GPUs, and how to accept it."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ _PATTERNS = [
     ('v2', r"snapshot.*unexpected.*'trigger'"),
     ('v2', r"'device' of .* object has no setter|can't set attribute 'device'"),
 ]
+#: Errors about GPUs that are not there.
+_WITHOUT_GPU = re.compile(r"\bCUDA is not available|No module named 'cupy\b")
 
 
 def advice_on(error: BaseException) -> str | None:
@@ -40,9 +42,11 @@ def advice_on(error: BaseException) -> str | None:
     This is the style of Chainer v1, which later versions refuse. To accept it: python -m minichainer.compat run
     --legacy v1 ..., or minichainer.compat.install(legacy='v1')
     """
+    text = str(error)
+    if isinstance(error, (RuntimeError, AttributeError, ImportError)) and _WITHOUT_GPU.search(text):
+        return 'To run code for GPUs on the CPU: python -m minichainer.compat run --gpu-as-cpu ...'
     if not isinstance(error, (TypeError, ValueError, AttributeError, ImportError)):
         return None
-    text = str(error)
     style = next((style for style, pattern in _PATTERNS if re.search(pattern, text)), None)
     if style is None:
         return None

@@ -12,8 +12,10 @@ from typing import Any
 
 from minichainer.compat.changes import Changes
 from minichainer.compat.legacy.packages import links
-from minichainer.links.connection.convolution import ConvolutionND
+from minichainer.functions.array import joining
+from minichainer.links.connection import convolution
 from minichainer.links.normalization import batch_normalization
+from minichainer.links.rnn import lstm
 
 #: By class: the argument, its place among the positional ones, and v1's default.
 _DEFAULTS = {
@@ -67,6 +69,29 @@ class BatchNormalization(batch_normalization.BatchNormalization):
     _normalize_batch = _with_eps(batch_normalization.BatchNormalization._normalize_batch)
 
 
+class LSTM(lstm.LSTM):
+    """``links.LSTM`` of v1, for ported programs: the bias of its forget gate begins at 0."""
+
+    __init__ = _with_default(lstm.LSTM.__init__, *_DEFAULTS['LSTM'])
+
+
+class StatelessLSTM(lstm.StatelessLSTM):
+    """``links.StatelessLSTM`` of v1, for ported programs: the bias of its forget gate begins at 0."""
+
+    __init__ = _with_default(lstm.StatelessLSTM.__init__, *_DEFAULTS['StatelessLSTM'])
+
+
+class ConvolutionND(convolution.ConvolutionND):
+    """``links.ConvolutionND`` of v1, for ported programs: it has no bias unless ``initial_bias`` is given."""
+
+    __init__ = _without_bias(convolution.ConvolutionND.__init__)
+
+
+def split_axis(x: Any, indices_or_sections: Any, axis: int, force_tuple: bool = False) -> Any:
+    """``functions.split_axis`` of v1, for ported programs: one section is not in a tuple."""
+    return joining.split_axis(x, indices_or_sections, axis, force_tuple)
+
+
 def install(changes: Changes) -> None:
     """Gives links the values of v1.
 
@@ -76,6 +101,7 @@ def install(changes: Changes) -> None:
     for name, default in _DEFAULTS.items():
         cls = getattr(links, name)
         changes.set(cls, '__init__', _with_default(cls.__init__, *default))
-    changes.set(ConvolutionND, '__init__', _without_bias(ConvolutionND.__init__))
+    cls = convolution.ConvolutionND
+    changes.set(cls, '__init__', _without_bias(cls.__init__))
     link = batch_normalization.BatchNormalization
     changes.set(link, '_normalize_batch', _with_eps(link._normalize_batch))

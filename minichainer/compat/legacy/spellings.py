@@ -8,6 +8,8 @@ from typing import Any
 
 from minichainer.compat.changes import Changes
 from minichainer.compat.legacy.packages import extensions, training
+from minichainer.device_resident import DeviceResident
+from minichainer.link.link import Link
 from minichainer.training import extension, trainer
 from minichainer.training.extensions import evaluator
 from minichainer.training.updaters.multiprocess_parallel_updater import MultiprocessParallelUpdater
@@ -69,6 +71,18 @@ def _parallel(original: Any) -> Any:
     return __init__
 
 
+def _own_device(plain: Any) -> property:
+    """``device`` of a link: its device, until the program gives an attribute of this name a value of its own."""
+
+    def get(self: Any) -> Any:
+        return vars(self).get('_own_device', plain.__get__(self))
+
+    def assign(self: Any, value: Any) -> None:
+        vars(self)['_own_device'] = value
+
+    return property(get, assign, doc=plain.__doc__)
+
+
 def install(changes: Changes) -> None:
     """What v3 and later refuse.
 
@@ -83,6 +97,7 @@ def install(changes: Changes) -> None:
         changes.set(module, 'make_extension', make_extension)
     device = property(lambda self: self._device, lambda self, value: vars(self).__setitem__('_device', value))
     changes.set(StandardUpdater, 'device', device)
+    changes.set(Link, 'device', _own_device(vars(DeviceResident)['device']))
     changes.set(MultiprocessParallelUpdater, '__init__', _parallel(MultiprocessParallelUpdater.__init__))
 
 

@@ -53,8 +53,10 @@ class Arrays:
         self._names: dict[tuple[Any, str], float] = {}
         assigned = _Assigned()
         facts.module.visit(assigned)
+        #: What is assigned to what, and how many axes that loses.
+        self.assigned = assigned.found
         for _ in range(3):  # arrays of arrays of arrays that are assigned further up
-            for target, value, lost in assigned.found:
+            for target, value, lost in self.assigned:
                 self._note(target, self.axes(value) - lost)
 
     def _note(self, target: cst.BaseExpression, axes: float) -> None:

@@ -14,7 +14,9 @@ class Blocks:
     """Decides which statements run with a setting.
 
     ``train=`` of v1 held for one call. ``with chainer.using_config('train', train):`` holds for a whole statement, so
-    a statement gets it only if nothing else in it depends on the setting. Otherwise the one call gets it.
+    a statement gets it only if nothing else in it depends on the setting, and if all of it runs at once: what is in a
+    ``lambda`` or a generator runs after the block, and a ``yield`` would let others run in it. Otherwise the one call
+    gets it.
 
     Args:
         facts: of the module.
@@ -40,7 +42,7 @@ class Blocks:
         others = [call for call in found.calls if not self._calls.setting_of(call)]
         value = next(iter(values), '')
         is_pure = value in ('True', 'False') or dotted(cst.parse_expression(value.removeprefix('not ') or 'x')) != ''
-        alone = len(values) == 1 and is_pure and all(map(self._calls.is_plain, others))
+        alone = len(values) == 1 and is_pure and not found.is_later and all(map(self._calls.is_plain, others))
         self.setting = value if alone else ''
 
     def leave(
@@ -108,11 +110,24 @@ def has_comment(line: cst.SimpleStatementLine) -> bool:
 
 
 class _Calls(cst.CSTVisitor):
-    """The calls in a statement."""
+    """The calls in a statement, and whether a block around it ends before some are made, or is left in the middle."""
 
     def __init__(self) -> None:
         super().__init__()
         self.calls: list[cst.Call] = []
+        self.is_later = False
+
+    def visit_Lambda(self, node: cst.Lambda) -> None:
+        self.is_later = True
+
+    def visit_GeneratorExp(self, node: cst.GeneratorExp) -> None:
+        self.is_later = True
+
+    def visit_Yield(self, node: cst.Yield) -> None:
+        self.is_later = True
+
+    def visit_Await(self, node: cst.Await) -> None:
+        self.is_later = True
 
     def visit_Call(self, node: cst.Call) -> None:
         self.calls.append(node)

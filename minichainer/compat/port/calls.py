@@ -117,6 +117,7 @@ class Calls:
             setting: the value of ``train`` that the block around it gets.
         """
         self._note_text(original)
+        self._note_partial(original)
         updated = self._set_part(original, updated)
         name = self.called(original)
         call, notes_before = self._named(original, updated, name), len(self._notes.found)
@@ -131,6 +132,7 @@ class Calls:
         if name and len(self._notes.found) == notes_before:
             self._note_arguments(original, name)
         name = name or self.obstacles.builtin(original)
+        call = self.obstacles.in_place(original, call, name)
         return self._method(original, call) if not name else self._dropped_call(original, call, name)
 
     def _defaults(self) -> tuple[Rule, ...]:
@@ -242,6 +244,20 @@ class Calls:
         if text == 'chainer' or text.startswith('chainer.'):
             write = names.ours(text)
             self._notes.add(call, 'attention', 'text', write, 'names a module of Chainer by a text')
+
+    def _note_partial(self, call: cst.Call) -> None:
+        """Notes arguments that ``functools.partial`` keeps for a later call, and that there are not any more."""
+        if self._facts.name_of(call.func) != 'functools.partial' or not call.args:
+            return
+        later = cst.Call(call.args[0].value, [argument for argument in call.args[1:] if argument.keyword is not None])
+        name = self.called(later)
+        for rule in of_kind('keyword') if name else ():
+            if rule.is_about(name) and _argument(later, rule) is not None:
+                self._notes.add(call, 'attention', rule.name, rule.write, f'{rule.keyword} {rule.why}')
+        for rule, argument in list(self.settings(later))[:1]:
+            setting = self.using_config(self._value(rule, argument))
+            write = f'lambda *args: {setting}({self._facts.code(later.func)})(*args)'
+            self._notes.add(call, 'attention', rule.name, write, f'{rule.keyword} {rule.why}')
 
     def _set_part(self, original: cst.Call, call: cst.Call) -> cst.Call:
         """``setattr`` in a module with FunctionSets: it may add a link, by a name that only a run knows."""
@@ -457,6 +473,8 @@ _METHODS = _lazily('method', frozenset('PIL.Image.Image.fromstring array.array.f
 _CALLS = _lazily(
     'call',
     frozenset(
-        'int float complex numpy.array numpy.asarray numpy.load pickle.load pickle.loads random.shuffle'.split()
+        'int float complex numpy.array numpy.asarray numpy.load pickle.load pickle.loads random.shuffle numpy.vstack '
+        'numpy.hstack numpy.dstack numpy.stack numpy.column_stack json.load json.loads json.dump json.dumps open '
+        'codecs.open'.split()
     ),
 )

@@ -93,7 +93,7 @@ def _new_aliases(alias: cst.ImportAlias, target: Target) -> list[cst.ImportAlias
     bound = target.was.partition('.')[0]
     if bound == 'chainermn' and '.' in target.was:
         return [cst.ImportAlias(attribute(_CHAINERMN), _as(bound)), cst.ImportAlias(name)]
-    if not names.is_chainer(target.was):
+    if bound == 'chainerx' or not names.is_chainer(target.was):
         return [cst.ImportAlias(name, _as(bound))] if '.' not in target.was else [alias]
     root = cst.ImportAlias(cst.Name(names.OURS), _as(bound))
     if bound != 'chainer':

@@ -14,16 +14,20 @@ from minichainer.compat import paths, private_names
 
 OURS = __name__.partition('.')[0]
 #: The packages whose names are meant: Chainer's, and what programs have after they were ported.
-ROOTS = ('chainer', OURS)
+ROOTS = ('chainer', OURS, 'chainerx')
 
 
 def canonical(name: str) -> str:
     """A name of Chainer or of this package as Chainer spells it; other names are returned unchanged.
 
-    >>> canonical('minichainer.functions.relu')
-    'chainer.functions.relu'
+    ChainerX is a module of this package, and Chainer has it under this name too.
+
+    >>> canonical('minichainer.functions.relu'), canonical('chainerx.ndarray')
+    ('chainer.functions.relu', 'chainer.chainerx.ndarray')
     """
     root, dot, rest = name.partition('.')
+    if root == 'chainerx':
+        return f'chainer.{name}'
     return 'chainer' + dot + rest if root in ROOTS else name
 
 
@@ -69,6 +73,8 @@ def home_of(name: str) -> str:
     >>> home_of('chainer.training.updater.StandardUpdater')
     'chainer.training.updaters.StandardUpdater'
     """
+    if _home_in_root(name):
+        return _home_in_root(name)
     path, _, last = canonical(name).partition('.')[2].rpartition('.')
     home = paths.table().get(path, {}).get(last)
     if home is None or exists(name):
@@ -77,6 +83,14 @@ def home_of(name: str) -> str:
     found = f'chainer.{module}.{attribute}'
     above = f'chainer.{module.rpartition(".")[0]}.{attribute}'
     return above if exists(above) and find(above) is find(found) else found
+
+
+def _home_in_root(name: str) -> str:
+    """The home of a name that Chainer's root has, or of what is in it, such as ``chainer.basic_math.add``."""
+    root, _, path = canonical(name).partition('.')
+    first, dot, rest = path.partition('.')
+    home = paths.table()['.'].get(first, '').replace(':', '.')
+    return f'chainer.{home}{dot}{rest}' if home and root == 'chainer' and not exists(f'chainer.{first}') else ''
 
 
 def nearest(name: str) -> str:

@@ -23,6 +23,8 @@ class Notes:
         #: Line, column, kind, rule, was, write, why.
         self.found: list[tuple[int, int, str, str, str, str, str]] = []
         self.names: Counter[str] = Counter()
+        #: How many blocks around the current place run with ChainerX only, which is never.
+        self.with_chainerx = 0
 
     def add(self, node: cst.CSTNode, kind: str, rule: str, write: str, why: str) -> None:
         """Notes one place; the arguments are those of :class:`~minichainer.compat.port.findings.Finding`."""
@@ -37,13 +39,15 @@ class Notes:
     def use(self, node: cst.CSTNode, name: str) -> None:
         """Counts a name of Chainer, and notes it if it does not exist here."""
         self.names[name] += 1
-        if not names.exists(name):
+        is_of_chainerx = name.startswith('chainer.chainerx.')
+        if not names.exists(name) and not (is_of_chainerx and self.with_chainerx):
             if names.under_alias(name):
                 write, why = f'{names.OURS}.compat.install() before it', 'exists only while the alias is installed'
                 self.add(node, 'attention', 'alias', write, f'{name[len("chainer.") :]} {why}')
                 return
-            near = names.nearest(name)
+            near = '' if is_of_chainerx else names.nearest(name)
             advice = f'did you mean {near}?' if near else 'see docs/porting.md'
+            advice = 'arrays of NumPy or CuPy: ChainerX does not exist here' if is_of_chainerx else advice
             self.add(node, 'missing', 'name', advice, f'minichainer has no {name[len("chainer.") :]}')
 
 

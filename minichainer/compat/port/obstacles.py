@@ -11,6 +11,7 @@ import libcst as cst
 from minichainer.compat import removed, restored_calls
 from minichainer.compat.port.arrays import Arrays
 from minichainer.compat.port.facts import Facts, dotted
+from minichainer.compat.port.promotion import Promotion
 from minichainer.compat.port.spelling import Spelling
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 _HOME = 'chainer.compat.restored_calls'
 _CONVERSIONS = frozenset('float int complex'.split())
+_STACKS = frozenset(f'numpy.{name}' for name in 'vstack hstack dstack stack column_stack'.split())
+#: Built-in functions that give an iterator.
+_ITERATORS = ('map', 'filter', 'zip', 'reversed', 'iter')
 #: Formats of ``text % values``, and the letters of those that need a number.
 _FORMAT = re.compile(r'%[-+ #0]*\d*(?:\.\d+)?[hlL]?(.)')
 _OF_NUMBERS = frozenset('diouxXeEfFgG')
@@ -35,6 +39,7 @@ class Obstacles:
     def __init__(self, facts: Facts, notes: Notes, spelling: Spelling) -> None:
         self._facts, self._notes, self._spelling = facts, notes, spelling
         self._arrays = Arrays(facts)
+        self.promotion = Promotion(facts, notes, self._arrays)
         self._uses = {
             'numpy.array': self._may_be_ragged,
             'numpy.asarray': self._may_be_ragged,
@@ -49,7 +54,9 @@ class Obstacles:
             call: the call.
         """
         name = dotted(call.func)
-        is_one = name in _CONVERSIONS and isinstance(call.func, cst.Name) and self._facts.is_builtin(call.func)
+        is_one = (
+            name in {*_CONVERSIONS, 'open'} and isinstance(call.func, cst.Name) and self._facts.is_builtin(call.func)
+        )
         return name if is_one else ''
 
     def call(self, original: cst.Call, call: cst.Call, name: str) -> cst.Call | None:
@@ -64,6 +71,36 @@ class Obstacles:
             return None
         row = removed.by_name()[name]
         return self._written(row, original, call, call.args)
+
+    def in_place(self, original: cst.Call, call: cst.Call, name: str) -> cst.Call:
+        """A call with an argument that is taken today: a list of what a generator gives, a mode without U.
+
+        Args:
+            original: as it was.
+            call: with its parts rewritten.
+            name: what is called.
+        """
+        index = 1 if name in ('open', 'codecs.open') else 0
+        plain = len(call.args) > index and all(not a.star and a.keyword is None for a in call.args[: index + 1])
+        if not plain:
+            return call
+        value = call.args[index].value
+        if name in _STACKS and self._is_iterator(value):
+            new: cst.BaseExpression = cst.Call(cst.Name('list'), [cst.Arg(value.with_changes(lpar=[], rpar=[]))])
+        elif index and isinstance(value, cst.SimpleString) and 'U' in value.raw_value:
+            mode = value.raw_value.replace('U', '')
+            new = cst.SimpleString(repr(mode if set(mode) & set('rwax') else f'r{mode}'))
+        else:
+            return call
+        args = [*call.args[:index], call.args[index].with_changes(value=new), *call.args[index + 1 :]]
+        row, changed = removed.by_name()[name], call.with_changes(args=args)
+        self._notes.add(original, 'done', row.name, self._facts.code(changed), f'{row.since} refuses this call')
+        return changed
+
+    def _is_iterator(self, value: cst.BaseExpression) -> bool:
+        called = value.func if isinstance(value, cst.Call) else None
+        is_builtin = isinstance(called, cst.Name) and self._facts.is_builtin(called)
+        return isinstance(value, cst.GeneratorExp) or (is_builtin and dotted(called or value) in _ITERATORS)
 
     def method(self, row: removed.Removed, original: cst.Call, call: cst.Call) -> cst.Call:
         """The call of a copy of a method.

@@ -12,6 +12,7 @@ from minichainer.compat.port.facts import Facts, dotted, moved
 from minichainer.compat.port.notes import Notes, short
 from minichainer.compat.port.rules import OLD_ATTRIBUTES, OLD_OF_LINKS, OLD_SETS, of_kind
 from minichainer.compat.port.spelling import Spelling, with_imports
+from minichainer.compat.port.v1_values import V1Values
 
 #: What an ``except`` clause around an import names, if the program expects it to fail.
 _IMPORT_ERRORS = ('ImportError', 'ModuleNotFoundError', 'Exception', 'AttributeError', 'NameError')
@@ -32,6 +33,7 @@ class Rewriter(cst.CSTTransformer):
         self.spelling = Spelling(facts)
         self._calls = calls.Calls(facts, self.notes, self.spelling, is_v1)
         self._blocks = Blocks(facts, self._calls)
+        self._values = V1Values(facts, self.notes, self.spelling, is_v1)
         self._expected_to_fail = 0
         self._depth, self._has_comment = 0, False
         self._targets: set[cst.BaseExpression] = set()
@@ -46,6 +48,17 @@ class Rewriter(cst.CSTTransformer):
     def leave_Try(self, original_node: cst.Try, updated_node: cst.Try) -> cst.Try:
         self._expected_to_fail -= _expects_import_error(original_node)
         return updated_node
+
+    def visit_If_body(self, node: cst.If) -> None:
+        self.notes.with_chainerx += self._asks_for_chainerx(node)
+
+    def leave_If_body(self, node: cst.If) -> None:
+        self.notes.with_chainerx -= self._asks_for_chainerx(node)
+
+    def _asks_for_chainerx(self, node: cst.If) -> bool:
+        """Whether a block runs only if ChainerX is available."""
+        called = node.test.func if isinstance(node.test, cst.Call) else node.test
+        return self.facts.name_of(called) == 'chainer.chainerx.is_available'
 
     def visit_ImportAlias(self, node: cst.ImportAlias) -> bool:
         return False
@@ -132,6 +145,9 @@ class Rewriter(cst.CSTTransformer):
         name = self.facts.name_of(original_node) if text else ''
         if not name and self._is_of_v1(original_node):
             return self._of_v1(original_node, updated_node)
+        value = self._values.replaced(original_node) if name else ''
+        if value:
+            return cst.parse_expression(value)
         old = OLD_ATTRIBUTES.get(original_node.attr.value)
         if old and not name and original_node.attr.value not in self.facts.parts:
             self.notes.add(original_node, 'attention', original_node.attr.value, '', old)
@@ -195,6 +211,9 @@ class Rewriter(cst.CSTTransformer):
         name = self.facts.name_of(original_node)
         if name and names.is_chainer(name):
             self.notes.use(original_node, moved(name))
+        value = self._values.replaced(original_node) if name else ''
+        if value:
+            return cst.parse_expression(value)
         row = removed.by_name().get(original_node.value)
         if row is None or row.kind != 'builtin' or not self.facts.is_builtin(original_node):
             return updated_node
@@ -217,6 +236,13 @@ class Rewriter(cst.CSTTransformer):
 
     def visit_Call(self, node: cst.Call) -> None:
         self._calls.enter(node)
+        self._values.enter_call(node)
+
+    def visit_Comparison(self, node: cst.Comparison) -> None:
+        self._values.enter_comparison(node)
+
+    def visit_Annotation(self, node: cst.Annotation) -> None:
+        self._values.leave_alone(node)
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         return self._calls.rewritten(original_node, updated_node, self._blocks.setting)
@@ -224,12 +250,14 @@ class Rewriter(cst.CSTTransformer):
     def leave_BinaryOperation(
         self, original_node: cst.BinaryOperation, updated_node: cst.BinaryOperation
     ) -> cst.BinaryOperation:
-        return self._calls.obstacles.formatted(original_node, updated_node)
+        obstacles = self._calls.obstacles
+        return obstacles.promotion.operation(original_node, obstacles.formatted(original_node, updated_node))
 
     def leave_Expr(self, original_node: cst.Expr, updated_node: cst.Expr) -> cst.Expr | cst.RemovalSentinel:
         return self._calls.statement(original_node, updated_node)
 
     def leave_Assign(self, original_node: cst.Assign, updated_node: cst.Assign) -> cst.BaseSmallStatement:
+        self._calls.obstacles.promotion.assignment(original_node)
         return self._calls.assignment(original_node, updated_node)
 
     def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> None:

@@ -208,6 +208,7 @@ RULES = [
         'triggers belong to `extend`',
         'trigger',
     ),
+    Rule('encoding', 'keyword', r'json\.(loads?|dumps?)', '', True, '', 'was dropped, texts have none', 'encoding'),
     # Values that an argument had by default in v1.
     Rule(
         'BatchNormalization',

@@ -71,11 +71,16 @@ OLD_TYPES = dict(
     )
 )
 _PACKAGE = 'minichainer_caffe'
+#: The fields with the numbers of a blob, and what they are.
+_NUMBERS = {'data': 'float', 'double_data': 'double'}
 
 
-@functools.lru_cache(maxsize=1)
-def net_parameter() -> Any:
+@functools.lru_cache(maxsize=2)
+def net_parameter(numbers: str = 'bytes') -> Any:
     """The class of a whole network.
+
+    Args:
+        numbers: how the numbers of blobs are declared: 'bytes', or 'float' for programs that read them as such.
 
     Raises:
         ImportError: protobuf is not installed.
@@ -88,10 +93,15 @@ def net_parameter() -> Any:
     for name, fields in _MESSAGES.items():
         message = file.message_type.add(name=name)
         for field in fields.split(','):
-            message.field.add(**_field(*field.split()))
+            message.field.add(**_field(*_of_numbers(numbers, *field.split())))
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     return message_factory.GetMessageClass(pool.FindMessageTypeByName(f'{_PACKAGE}.NetParameter'))
+
+
+def _of_numbers(numbers: str, name: str, number: str, kind: str) -> tuple[str, str, str]:
+    """A field, with another type if it has the numbers of a blob."""
+    return name, number, f'{_NUMBERS[name]}*' if numbers == 'float' and name in _NUMBERS else kind
 
 
 def _field(name: str, number: str, kind: str) -> dict[str, Any]:
@@ -106,7 +116,7 @@ def _field(name: str, number: str, kind: str) -> dict[str, Any]:
                             'uint32': 13}[kind]  # fmt: skip
     if default:
         declared['default_value'] = default
-    if repeated and kind == 'int64':
+    if repeated and (kind == 'int64' or (name in _NUMBERS and kind != 'bytes')):
         declared['options'] = {'packed': True}
     return declared
 

@@ -110,7 +110,7 @@ def _forgotten(error: Exception) -> str:
     node = frame.f_locals.get('self')
     if not isinstance(node, FunctionNode):
         return ''
-    for kind, kept in (('inputs', node._inputs_to_retain), ('outputs', node._outputs_to_retain)):
+    for kind, kept in (('inputs', node._input_indexes_to_retain), ('outputs', node._output_indexes_to_retain)):
         if f'get_retained_{kind}' in frame.f_code.co_names:
             count = len(node.edges or ()) if kind == 'inputs' else node.output_count
             if len(kept or ()) < count:
