@@ -67,7 +67,7 @@ def test_extras_are_those_of_the_package(report: Any) -> None:
 
 def test_an_extra_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(command.EXTRAS, 'plot', ('no-such-library',))
-    assert command._extra('plot') == "no-such-library not installed (pip install 'minichainer[plot]')"
+    assert command._extra('plot') == 'no-such-library not installed (pip install no-such-library)'
 
 
 def test_blas_of_the_wheels(report: Any) -> None:
