@@ -23,6 +23,7 @@ from minichainer._frames import stacklevel
 from minichainer.backends import cuda
 from minichainer.configuration import config
 from minichainer.errors import DtypeWarning
+from minichainer.functions._label_advice import advice_on_labels
 from minichainer.utils.type_check import InvalidType
 from minichainer.variable import Parameter, as_array
 
@@ -62,7 +63,7 @@ class Arguments:
         self, expected: str, scores: Any, labels: Any, error: type[InvalidType] = InvalidType
     ) -> InvalidType:
         """The error for scores and labels that do not fit, with what to write instead."""
-        advice = _advice_on_labels(self.name, scores, labels)
+        advice = advice_on_labels(self.name, scores, labels, are_readable(as_array(labels)))
         return self.misfit(expected, f'{described(scores, labels)}{advice and "; "}{advice}', error)
 
     def unequal(self, expected: str, x: Any, t: Any, names: tuple[str, str] = ('x0', 'x1')) -> InvalidType:
@@ -266,34 +267,6 @@ def wider(x: Any, parameters: Any) -> str:
     """What to write if data and parameters differ in dtype."""
     remedy = f'x.astype(np.{parameters.dtype})'
     return f'x is {x.dtype}, the parameters are {parameters.dtype}: write {remedy}'
-
-
-def _advice_on_labels(op: str, scores: Any, labels: Any) -> str:
-    """What to write if scores and labels do not fit; empty if that is not known."""
-    x, t = scores.shape, labels.shape
-    if scores.dtype.kind in 'iub' and labels.dtype.kind == 'f':
-        return f'the arguments look swapped: write {op}(x, t), the labels last'
-    if scores.dtype.kind in 'iub':
-        return f'x is {scores.dtype}: write x.astype(np.float32)'
-    if x == t and len(x) > 1 and labels.dtype.kind in 'iub':
-        return 't looks one-hot: write t.argmax(axis=1)'
-    advice = []
-    if _has_fractions(labels):
-        advice.append(f'labels must be integers, got shares as {labels.dtype}')
-        if x == t and op == 'sigmoid_cross_entropy':
-            advice[0] += "; for those write F.mean(F.bernoulli_nll(t, x, 'no'))"
-    elif labels.dtype.kind not in 'iu':
-        advice.append(f'labels must be integers, not {labels.dtype}: write t.astype(np.int32)')
-    if x != t and len(x) > 1 and t and t[-1] == 1 and t[:-1] == x[:1] + x[2:]:
-        sizes = ', '.join(map(str, t[:-1]))
-        advice.append(f'labels have one axis too many: write t.reshape({sizes})')
-    return '; '.join(advice)
-
-
-def _has_fractions(labels: Any) -> bool:
-    """Whether a conversion to integers would lose something, as far as that may be tested."""
-    array = as_array(labels)
-    return array.dtype.kind == 'f' and are_readable(array) and bool((array % 1 != 0).any())
 
 
 def described(*arrays: Any) -> str:

@@ -1,0 +1,173 @@
+"""What an error says to do works: each call of the tables fails, and its message, followed word for word, mends it.
+
+A row has a program of one line, the values of its names, and how a message is followed. Nothing of a remedy is in the
+table: it is taken from the message.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import minichainer as chainer
+import minichainer.functions as F
+import minichainer.links as L
+from minichainer.functions import accuracy, softmax_cross_entropy
+
+#: What every program can name.
+NAMES = {
+    'np': np, 'numpy': np, 'chainer': chainer, 'F': F, 'L': L, 'accuracy': accuracy,
+    'softmax_cross_entropy': softmax_cross_entropy,
+}  # fmt: skip
+X = np.linspace(-1, 1, 12, dtype='f').reshape(4, 3)
+LABELS = np.array([0, 1, 2, 0], 'i')
+ONE_HOT = np.eye(3, dtype='i')[LABELS]
+FLAGS = np.array([[1, 1, 0], [0, 0, 0], [1, 1, 1], [0, 1, 0]], 'i')
+
+#: The lines that a message adds to a program, and the program as it changes it.
+Follow = Callable[[str, str], tuple[list[str], str]]
+
+
+class Row(NamedTuple):
+    call: str
+    follow: Follow
+    values: dict[str, Any]
+    steps: int = 1
+
+
+# --- following a message -------------------------------------------------------------------------------------------
+def quoted(message: str, word: str) -> Iterator[str]:
+    """The expressions after a word of a message, each as long as it can be read as Python."""
+    for found in re.finditer(rf'\b{word} ', message):
+        rest = message[found.end() :].partition('\n')[0]
+        ends = [end for end in range(len(rest), 0, -1) if _is_code(rest[:end], word)]
+        if ends:
+            yield rest[: ends[0]]
+
+
+def _is_code(text: str, word: str) -> bool:
+    """Whether a text is an expression or, after "pass", arguments."""
+    try:
+        parsed = ast.parse(f'f({text})' if word == 'pass' else text, mode='eval').body
+    except SyntaxError:
+        return False
+    return text[-1] not in ' ,' and not (isinstance(parsed, ast.Tuple) and text[0] != '(')
+
+
+def argument(call: str, message: str) -> tuple[list[str], str]:
+    """``write t.astype(np.int32)``: the argument t becomes that."""
+    remedies = list(quoted(message, 'write'))
+    return [f'{_subject(remedy, call)} = {remedy}' for remedy in remedies], call
+
+
+def _subject(remedy: str, call: str) -> str:
+    """The first name in a remedy that the program has too, other than a module."""
+    names = {node.id for node in ast.walk(ast.parse(call)) if isinstance(node, ast.Name)} - NAMES.keys()
+    found = [node for node in ast.walk(ast.parse(remedy)) if isinstance(node, ast.Name) and node.id in names]
+    return min(found, key=lambda node: node.col_offset).id
+
+
+def instead(call: str, message: str) -> tuple[list[str], str]:
+    """``write F.r2_score(y, t)``: that is the whole call."""
+    (remedy,) = quoted(message, 'write')
+    return [], remedy
+
+
+def keyword(function: str) -> Follow:
+    """``pass n_batch_axes=2``: the call of the function gets that argument."""
+
+    def follow(call: str, message: str) -> tuple[list[str], str]:
+        remedy = next(quoted(message, 'pass'))
+        tree = ast.parse(call, mode='eval')
+        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+        (meant,) = [node for node in calls if ast.unparse(node.func) == function]
+        added = ast.parse(f'f({remedy})', mode='eval').body
+        assert isinstance(added, ast.Call) and added.keywords
+        meant.keywords += added.keywords
+        return [], ast.unparse(tree)
+
+    return follow
+
+
+def fails(call: str, names: dict[str, Any]) -> str | None:
+    """The message of the error in a call; None if it works."""
+    try:
+        eval(call, names)
+    except Exception as error:
+        return str(error)
+    return None
+
+
+# --- labels and losses ---------------------------------------------------------------------------------------------
+ROWS = [
+    *[
+        Row(f'F.{loss}(x, t)', argument, {'x': X, 't': t})
+        for loss, t in [
+            ('softmax_cross_entropy', LABELS.astype('f')),
+            ('softmax_cross_entropy', LABELS.astype('f')[:, None]),
+            ('softmax_cross_entropy', LABELS[:, None]),
+            ('softmax_cross_entropy', ONE_HOT),
+            ('softmax_cross_entropy', ONE_HOT == 1),
+            ('softmax_cross_entropy', LABELS == 1),
+            ('hinge', LABELS.astype('f')),
+            ('hinge', LABELS.astype('B')),
+            ('hinge', LABELS[:, None]),
+            ('hinge', ONE_HOT),
+            ('hinge', ONE_HOT == 1),
+            ('hinge', ONE_HOT.astype('f')),
+            ('sigmoid_cross_entropy', FLAGS == 1),
+            ('sigmoid_cross_entropy', FLAGS.astype('f')),
+            ('sigmoid_cross_entropy', FLAGS.astype('B')),
+            ('sigmoid_cross_entropy', ONE_HOT == 1),
+            ('sigmoid_cross_entropy', FLAGS.reshape(12)),
+            ('sigmoid_cross_entropy', FLAGS.reshape(12) == 1),
+        ]
+    ],
+    *[
+        Row(f'F.{loss}(x, t)', instead, {'x': X, 't': t})
+        for loss, t in [
+            ('softmax_cross_entropy', FLAGS),
+            ('softmax_cross_entropy', FLAGS == 1),
+            ('sigmoid_cross_entropy', LABELS),
+            ('sigmoid_cross_entropy', LABELS == 1),
+            ('sigmoid_cross_entropy', LABELS.astype('f')),
+            ('sigmoid_cross_entropy', abs(X)),
+        ]
+    ],
+    Row('F.softmax_cross_entropy(x, t)', instead, {'x': X[:, :1], 't': FLAGS[:, :1]}),
+    Row('F.softmax_cross_entropy(t, x)', instead, {'x': X, 't': LABELS}),
+    Row('F.softmax_cross_entropy(x, t)', argument, {'x': X.astype('i'), 't': LABELS}),
+    *[
+        Row('F.accuracy(y, t)', argument, {'y': X, 't': t})
+        for t in (LABELS.astype('f'), LABELS[:, None], ONE_HOT, ONE_HOT == 1, ONE_HOT.astype('f'))
+    ],
+    *[
+        Row('F.accuracy(y, t)', instead, {'y': y, 't': t})
+        for y, t in [
+            (X, FLAGS), (X, FLAGS.astype('f')), (X, X * 2), (X[:, :1], X[:, :1] * 2), (X[:, :1], FLAGS[:, :1]),
+        ]
+    ],
+    Row('F.accuracy(t, x)', instead, {'x': X, 't': LABELS}),
+    Row('F.mean_squared_error(x0, x1)', argument, {'x0': X[:, :1], 'x1': X[:, 0]}),
+    Row('F.mean_squared_error(x0, x1)', argument, {'x0': X, 'x1': X.astype('d')}),
+    Row('F.mean_squared_error(x0, x1)', argument, {'x0': X[:, 0], 'x1': LABELS}),
+    Row('F.mean_squared_error(x0, x1)', argument, {'x0': X[:, :1], 'x1': LABELS}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize('row', ROWS, ids=lambda row: row.call)
+def test_the_call_works_when_its_message_is_followed(row: Row) -> None:
+    call, names = row.call, {**NAMES, **row.values}
+    for _ in range(row.steps):
+        message = fails(call, names)
+        assert message is not None, f'{call} does not fail'
+        lines, call = row.follow(call, message)
+        assert lines or call != row.call, f'no remedy in: {message}'
+        for line in lines:
+            exec(line, names)
+    assert fails(call, names) is None, f'{message}\nthen {"; ".join([*lines, call])}: {fails(call, names)}'
