@@ -27,6 +27,7 @@ NAMES = {
 X = np.linspace(-1, 1, 12, dtype='f').reshape(4, 3)
 LABELS = np.array([0, 1, 2, 0], 'i')
 ONE_HOT = np.eye(3, dtype='i')[LABELS]
+SHARES = np.full((4, 3), 1 / 3, 'f')
 FLAGS = np.array([[1, 1, 0], [0, 0, 0], [1, 1, 1], [0, 1, 0]], 'i')
 
 #: The lines that a message adds to a program, and the program as it changes it.
@@ -153,6 +154,22 @@ ROWS = [
         ]
     ],
     Row('F.accuracy(t, x)', instead, {'x': X, 't': LABELS}),
+    *[
+        Row(f'L.Classifier(m, F.{loss})(x, t)', keyword('L.Classifier'), {'m': L.Linear(3, n), 'x': X, 't': t})
+        for loss, n, t in [
+            ('mean_squared_error', 1, X[:, :1]),
+            ('mean_squared_error', 1, ONE_HOT[:, :1].astype('f')),
+            ('mean_squared_error', 3, ONE_HOT.astype('f')),
+            ('mean_absolute_error', 3, X),
+            ('sigmoid_cross_entropy', 3, FLAGS),
+            ('sigmoid_cross_entropy', 3, ONE_HOT),
+        ]
+    ],
+    *[
+        Row('L.Classifier(m)(x, t)', argument, {'m': L.Linear(3, 3), 'x': X, 't': t})
+        for t in (LABELS.astype('f'), LABELS[:, None], ONE_HOT, ONE_HOT == 1, ONE_HOT.astype('f'))
+    ],
+    Row('L.Classifier(m)(x, t)', keyword('L.Classifier'), {'m': L.Linear(3, 3), 'x': X, 't': SHARES}),
     Row('F.mean_squared_error(x0, x1)', argument, {'x0': X[:, :1], 'x1': X[:, 0]}),
     Row('F.mean_squared_error(x0, x1)', argument, {'x0': X, 'x1': X.astype('d')}),
     Row('F.mean_squared_error(x0, x1)', argument, {'x0': X[:, 0], 'x1': LABELS}),
