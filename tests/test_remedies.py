@@ -176,6 +176,22 @@ ROWS = [
     Row('F.mean_squared_error(x0, x1)', argument, {'x0': X[:, :1], 'x1': LABELS}),
 ]  # fmt: skip
 
+# --- shapes --------------------------------------------------------------------------------------------------------
+ROWS += [
+    *[
+        Row('l(x)', keyword('l'), {'l': link, 'x': np.ones(shape, 'f')})
+        for link, shape in [
+            (L.Linear(4, 3), (2, 5, 4)),
+            (L.Linear(4, 3, nobias=True), (2, 3, 5, 4)),
+            (L.Linear(20, 3), (2, 3, 5, 4)),
+        ]
+    ],
+    Row('F.linear(x, W)', keyword('F.linear'), {'x': np.ones((2, 5, 4), 'f'), 'W': np.ones((3, 4), 'f')}),
+    Row('l(x)', argument, {'l': L.Linear(3, 2), 'x': X[0]}),
+    Row('l(x)', argument, {'l': L.Linear(None, 2), 'x': X[0]}),
+    Row('F.linear(x, W)', argument, {'x': X[0], 'W': X}),
+]
+
 
 @pytest.mark.parametrize('row', ROWS, ids=lambda row: row.call)
 def test_the_call_works_when_its_message_is_followed(row: Row) -> None:

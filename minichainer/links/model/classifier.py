@@ -26,8 +26,8 @@ class Classifier(Chain):
     Args:
         predictor: the link that predicts.
         lossfun: function of prediction and label.
-        accfun: function of prediction and label, such as :func:`~minichainer.functions.r2_score` for numbers as labels
-            and :func:`~minichainer.functions.binary_accuracy` for ``sigmoid_cross_entropy``; None if
+        accfun: function of prediction and label, such as :func:`~minichainer.functions.r2_score` if labels are
+            numbers, and :func:`~minichainer.functions.binary_accuracy` for ``sigmoid_cross_entropy``; None if
             ``compute_accuracy`` is set to False.
         label_key: where the label is among the arguments: position or keyword.
 
