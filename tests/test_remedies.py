@@ -17,6 +17,7 @@ import pytest
 import minichainer as chainer
 import minichainer.functions as F
 import minichainer.links as L
+from minichainer import optimizers
 from minichainer.functions import accuracy, softmax_cross_entropy
 
 #: What every program can name.
@@ -191,6 +192,94 @@ ROWS += [
     Row('l(x)', argument, {'l': L.Linear(None, 2), 'x': X[0]}),
     Row('F.linear(x, W)', argument, {'x': X[0], 'W': X}),
 ]
+
+# --- texts and None as numbers -------------------------------------------------------------------------------------
+DATA = list(range(20))
+
+
+def hyperparameters() -> Iterator[Row]:
+    """Every number of every optimizer, as a text and as None."""
+    for name in dir(optimizers):
+        kind = getattr(optimizers, name)
+        for argument_name, default in getattr(kind, '_arguments', {}).items():
+            if not isinstance(default, bool):
+                call = f'updated(chainer.optimizers.{name}({argument_name}={argument_name}))'
+                yield Row(call, argument, {argument_name: str(default), 'updated': updated})
+                yield Row(call, left_out, {argument_name: None, 'updated': updated})
+
+
+def updated(optimizer: Any = None, hook: Any = None) -> None:
+    """Updates a small model once."""
+    model = L.Linear(3, 2)
+    optimizer = (optimizer or optimizers.SGD()).setup(model)
+    if hook is not None:
+        optimizer.add_hook(hook)
+    optimizer.update(lambda: F.sum(model(X)))
+
+
+def left_out(call: str, message: str) -> tuple[list[str], str]:
+    """ "leave it out": the call that has a keyword argument is made without it."""
+    assert 'leave it out for ' in message
+    return [], re.sub(r'\w+=\w+', '', call)
+
+
+ROWS += [
+    *hyperparameters(),
+    Row('setattr(optimizer, "lr", lr)', argument, {'optimizer': optimizers.SGD(), 'lr': '0.1'}),
+    Row('setattr(chainer.optimizers.SGD().setup(link).target.W.update_rule.hyperparam, "lr", lr)', argument,
+        {'link': L.Linear(3, 2), 'lr': '0.1'}),
+    *[
+        Row(f'chainer.iterators.{name}(data, batch_size)', argument, {'data': DATA, 'batch_size': '3'})
+        for name in ('SerialIterator', 'MultithreadIterator', 'MultiprocessIterator')
+    ],
+    Row('next(chainer.iterators.SerialIterator(data, batch_size))', argument, {'data': DATA, 'batch_size': 3.0}),
+    Row('chainer.iterators.MultithreadIterator(data, 2, n_threads=n_threads)', argument,
+        {'data': DATA, 'n_threads': '2'}),
+    *[
+        Row(f'chainer.iterators.MultiprocessIterator(data, 2, {name}={name})', argument, {'data': DATA, name: '2'})
+        for name in ('n_processes', 'n_prefetch', 'shared_mem', 'maxtasksperchild')
+    ],
+    *[
+        Row(f'updated(hook=chainer.optimizer_hooks.{name}({argument_name}={argument_name}))', argument,
+            {argument_name: '0.1', 'updated': updated})
+        for name, argument_name in {
+            'WeightDecay': 'rate', 'Lasso': 'rate', 'GradientClipping': 'threshold', 'GradientNoise': 'eta',
+            'GradientLARS': 'threshold',
+        }.items()
+    ],
+    Row('updated(hook=chainer.optimizer_hooks.GradientHardClipping(low, upper_bound))', argument,
+        {'low': -1, 'upper_bound': '2', 'updated': updated}),
+    Row('chainer.training.triggers.IntervalTrigger(period, "epoch")', argument, {'period': '2'}),
+    Row('chainer.training.triggers.IntervalTrigger(period, "epoch")', argument, {'period': '0.5'}),
+    *[
+        Row(f'chainer.training.extensions.{call}', argument, values)
+        for call, values in [
+            ('ExponentialShift("lr", rate)', {'rate': '0.5'}),
+            ('StepShift("lr", gamma, 3)', {'gamma': '0.5'}),
+            ('StepShift("lr", 0.5, step)', {'step': '3'}),
+            ('MultistepShift("lr", gamma, [3], 1.)', {'gamma': '0.5'}),
+            ('InverseShift("lr", 1., power)', {'power': '2'}),
+            ('PolynomialShift("lr", rate, 3)', {'rate': '0.5'}),
+            ('WarmupShift("lr", 0.1, warmup_iter, 1.)', {'warmup_iter': '3'}),
+        ]
+    ],
+    *[
+        Row(call, argument, {'x': X, 'images': np.ones((1, 1, 4, 4), 'f'), name: value})
+        for call, name, value in [
+            ('F.dropout(x, ratio)', 'ratio', '0.5'),
+            ('F.leaky_relu(x, slope)', 'slope', '0.1'),
+            ('F.softmax(x, axis)', 'axis', '1'),
+            ('F.max_pooling_2d(images, ksize)', 'ksize', '2'),
+            ('L.Linear(in_size, 2)', 'in_size', '3'),
+            ('L.Linear(in_size, 2)', 'in_size', 3.0),
+            ('L.Convolution2D(3, 4, ksize)', 'ksize', '3'),
+            ('L.EmbedID(3, out_size)', 'out_size', '4'),
+            ('L.BatchNormalization(3, decay=decay)', 'decay', '0.9'),
+            ('L.BatchNormalization(3, eps=eps)', 'eps', '1e-5'),
+            ('L.NStepLSTM(n_layers, 3, 4, 0.)', 'n_layers', '1'),
+        ]
+    ],
+]  # fmt: skip
 
 
 @pytest.mark.parametrize('row', ROWS, ids=lambda row: row.call)

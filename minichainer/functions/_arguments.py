@@ -22,7 +22,7 @@ from minichainer._checks import native
 from minichainer._frames import stacklevel
 from minichainer.backends import cuda
 from minichainer.configuration import config
-from minichainer.errors import DtypeWarning
+from minichainer.errors import DtypeWarning, number_remedy
 from minichainer.functions._label_advice import advice_on_labels
 from minichainer.utils.type_check import InvalidType
 from minichainer.variable import Parameter, as_array
@@ -51,9 +51,9 @@ class Arguments:
         where = f'Invalid operation is performed in: {self.label} (Forward)'
         return error(expected, actual, f'{where}\n\nExpect: {expected}\nActual: {actual}')
 
-    def wrong_type(self, expected: str, name: str, value: Any) -> TypeError:
+    def wrong_type(self, expected: str, name: str, value: Any, remedy: str = '') -> TypeError:
         """The error for an argument of a wrong type."""
-        return TypeError(f'{self.name}: {expected} expected as {name}, got {value!r}')
+        return TypeError(f'{self.name}: {expected} expected as {name}, got {value!r}{remedy}')
 
     def wrong_value(self, expected: str, name: str, value: Any) -> ValueError:
         """The error for an argument of a wrong value."""
@@ -119,7 +119,7 @@ class Arguments:
         """An int of Python or NumPy; TypeError for anything else, ValueError if it is below ``least``."""
         number = value if type(value) is int else as_integer(value)
         if number is None:
-            raise self.wrong_type('int', name, value)
+            raise self.wrong_type('int', name, value, number_remedy(name, value, int))
         if least is not None and number < least:
             raise self.wrong_value(f'at least {least}', name, value)
         return number
@@ -129,7 +129,7 @@ class Arguments:
         if type(value) is float or type(value) is int or isinstance(value, numbers.Real):
             return
         if getattr(value, 'ndim', None) != 0 or value.dtype.kind not in 'fiub':
-            raise self.wrong_type('number', name, value)
+            raise self.wrong_type('number', name, value, number_remedy(name, value))
 
     def flag(self, value: Any, name: str) -> None:
         """Raises TypeError unless ``value`` is a bool, or an int used as one."""
@@ -183,11 +183,13 @@ class Arguments:
         """An int for all of ``n`` axes, or one int per axis, as a tuple. TypeError, ValueError."""
         values = entries_of(value, n)
         if len(values) != n:
-            raise self.wrong_value(f'an int or {n} ints', name, value)
+            error = self.wrong_value(f'an int or {n} ints', name, value)
+            raise ValueError(f'{error}{number_remedy(name, value, int)}')
         try:
             ints = tuple([operator.index(v) for v in values])
         except TypeError:
-            raise self.wrong_type(f'an int or {n} ints', name, value) from None
+            remedy = number_remedy(name, value, int)
+            raise self.wrong_type(f'an int or {n} ints', name, value, remedy) from None
         if any(v < least for v in ints):
             raise self.wrong_value(f'at least {least}', name, value)
         if any(v > MOST for v in ints):

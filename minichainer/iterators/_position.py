@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from minichainer.dataset._rows import at, is_framed
+from minichainer.errors import check_ints
 from minichainer.iterators.order_samplers import ShuffleOrderSampler
 from minichainer.serializer import Serializer
 
@@ -26,6 +27,7 @@ class Plan:
 
     def __init__(self, dataset: Any, batch_size: int, repeat: bool, shuffle: bool | None, order_sampler: Any) -> None:
         _check_dataset(dataset, batch_size)
+        check_ints('an iterator', batch_size=batch_size)
         if batch_size < 1:
             raise ValueError(f'batch_size must be at least 1, got {batch_size}')
         if order_sampler is not None and shuffle is not None:
