@@ -9,6 +9,7 @@ from typing import Any
 
 from minichainer import _tangents, recorder
 from minichainer._checks import as_raw
+from minichainer._forgotten import explained
 from minichainer._pass_table import Parts, Stored
 from minichainer._push import by_double_backward
 from minichainer._saved import Freed, has_arrays
@@ -431,6 +432,21 @@ class FunctionNode(Node):
 
     def _gradients(self, indexes: Any, grad_outputs: Any, table: Any) -> Any:
         """Gradients of the wanted inputs; drops from the table what ``backward_accumulate`` has summed."""
+        try:
+            return self._of_the_user(indexes, grad_outputs, table)
+        except (ValueError, IndexError, TypeError, AttributeError) as error:
+            reason = explained(error, self.label, self._kept_of_all())
+            if reason is None:
+                raise
+            raise reason from error
+
+    def _kept_of_all(self) -> dict[str, tuple[int, int]]:
+        """How many inputs and outputs forward has kept, and how many there are."""
+        outputs = len(self._outputs_to_retain or ()), self.output_count
+        inputs = len(self._inputs_to_retain or ()), len(self.edges or ())
+        return {'get_retained_inputs': inputs, 'get_retained_outputs': outputs, 'output_data': outputs}
+
+    def _of_the_user(self, indexes: Any, grad_outputs: Any, table: Any) -> Any:
         if type(self).backward_accumulate is FunctionNode.backward_accumulate:
             return self._wanted_gradients(indexes, grad_outputs)
         edges = self._applied_edges()

@@ -33,7 +33,8 @@ ROOMS = [
     'initializer initializers',
     '_tape ops backprop variable variable_node recorder differentiate function_node function function_hook link_hook '
     '_checks _device_methods _observers _operators _hooks _grad_fn _graph_methods _inplace _push _roots '
-    '_leaf_owners _pass_table _saved _tangents _trace utils.sparse _sparse memory_layouts graph_optimizations',
+    '_leaf_owners _pass_table _saved _forgotten _tangents _trace utils.sparse _sparse memory_layouts '
+    'graph_optimizations',
     'functions',
     'verification',
     'gradient_check',

@@ -188,6 +188,14 @@ ROWS += [
         ]
     ],
     Row('F.linear(x, W)', keyword('F.linear'), {'x': np.ones((2, 5, 4), 'f'), 'W': np.ones((3, 4), 'f')}),
+    *[
+        Row('model.summary()', instead, {'model': model, 'x': X})
+        for model in (
+            L.Linear(3, 2),
+            chainer.Sequential(F.relu, L.Linear(None, 2)),
+            L.Classifier(L.Linear(3, 2)).predictor,
+        )
+    ],
     Row('l(x)', argument, {'l': L.Linear(3, 2), 'x': X[0]}),
     Row('l(x)', argument, {'l': L.Linear(None, 2), 'x': X[0]}),
     Row('F.linear(x, W)', argument, {'x': X[0], 'W': X}),
@@ -293,3 +301,83 @@ def test_the_call_works_when_its_message_is_followed(row: Row) -> None:
         for line in lines:
             exec(line, names)
     assert fails(call, names) is None, f'{message}\nthen {"; ".join([*lines, call])}: {fails(call, names)}'
+
+
+# --- backward functions that want what forward has not kept --------------------------------------------------------
+NODE = """
+class Forgetful(chainer.FunctionNode):
+    def forward(self, inputs):
+        {}
+        x, w = inputs
+        return np.tanh(x * w),
+
+    def backward(self, indexes, grad_outputs):
+        {}
+        return g * w, g * x
+
+def call():
+    x, w = chainer.Variable(X), chainer.Variable(X)
+    y, = Forgetful().apply((x, w))
+    F.sum(y).backward()
+"""
+OLD = (
+    NODE.replace('FunctionNode', 'Function')
+    .replace('indexes, grad_outputs', 'inputs, gradients')
+    .replace('Forgetful().apply((x, w))', 'Forgetful()(x, w),')
+)
+STATIC = """
+class Forgetful(autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = F.exp(x)
+        {}
+        return y
+
+    @staticmethod
+    def backward(ctx, gy):
+        {}
+        return gy * y
+
+def call():
+    F.sum(Forgetful.apply(chainer.Variable(X))).backward()
+"""
+INPUTS = '(x, w), (g,) = self.get_retained_inputs(), grad_outputs'
+BOTH = '(x, w), (y,) = self.get_retained_inputs(), self.get_retained_outputs(); g = grad_outputs[0] * (1 - y * y)'
+
+
+@pytest.mark.parametrize(
+    ('source', 'kept', 'wanted'),
+    [
+        (NODE, '', INPUTS),
+        (NODE, '', 'x, w = self.get_retained_inputs(); g, = grad_outputs'),
+        (NODE, '', 'x, w = [self.get_retained_inputs()[i] for i in (0, 1)]; g, = grad_outputs'),
+        (NODE, 'self.retain_outputs((0,))', INPUTS),
+        (NODE, 'self.retain_inputs((0,))', INPUTS),
+        (NODE, 'self.retain_inputs((0, 1))', BOTH),
+        (NODE, 'self.retain_outputs((0,))', BOTH),
+        (NODE, 'self.retain_inputs((0, 1))', 'y = self.get_retained_outputs()[0]; g = x = w = y'),
+        (OLD, '', 'y = self.output_data[0]; g = x = gradients[0] * (1 - y * y); w = 1'),
+        (OLD, 'self.retain_inputs((0, 1))', 'y, = self.output_data; g = x = y * y; w = 1'),
+        (STATIC, '', 'y, = ctx.saved_tensors'),
+        (STATIC, '', 'y = ctx.saved_tensors[0]'),
+    ],
+)  # fmt: skip
+def test_what_forward_should_retain(source: str, kept: str, wanted: str) -> None:
+    names = {**NAMES, 'autograd': chainer.autograd, 'X': X}
+    exec(source.format(kept, wanted), names)
+    with pytest.raises((ValueError, IndexError, TypeError)) as caught:
+        names['call']()
+    remedies = list(quoted(str(caught.value), 'in forward, write'))
+    assert len(remedies) == 1 and str(caught.value).endswith(remedies[0])
+    assert caught.value.__cause__ is not None
+    remedy = remedies[0].replace('...', 'y')  # what backward reads of ctx has no name there
+    exec(source.format(f'{kept}; {remedy}'.lstrip('; '), wanted), names)
+    names['call']()
+
+
+@pytest.mark.parametrize('wanted', ['x, w = (); g = 1', 'x, w = self.get_retained_inputs(); g, h = grad_outputs'])
+def test_other_errors_of_backward_stay(wanted: str) -> None:
+    names = {**NAMES, 'X': X}
+    exec(NODE.format('self.retain_inputs((0, 1))', wanted), names)
+    with pytest.raises(ValueError, match=r'^not enough values to unpack \(expected 2, got [01]\)$'):
+        names['call']()
