@@ -433,7 +433,10 @@ class FunctionNode(Node):
     def _gradients(self, indexes: Any, grad_outputs: Any, table: Any) -> Any:
         """Gradients of the wanted inputs; drops from the table what ``backward_accumulate`` has summed."""
         try:
-            return self._of_the_user(indexes, grad_outputs, table)
+            if type(self).backward_accumulate is FunctionNode.backward_accumulate:
+                return self._wanted_gradients(indexes, grad_outputs)
+            present = self._present(indexes, table)
+            return self._checked(indexes, self.backward_accumulate(indexes, grad_outputs, present))
         except (ValueError, IndexError, TypeError, AttributeError) as error:
             reason = explained(error, self.label, self._kept_of_all())
             if reason is None:
@@ -446,9 +449,8 @@ class FunctionNode(Node):
         inputs = len(self._inputs_to_retain or ()), len(self.edges or ())
         return {'get_retained_inputs': inputs, 'get_retained_outputs': outputs, 'output_data': outputs}
 
-    def _of_the_user(self, indexes: Any, grad_outputs: Any, table: Any) -> Any:
-        if type(self).backward_accumulate is FunctionNode.backward_accumulate:
-            return self._wanted_gradients(indexes, grad_outputs)
+    def _present(self, indexes: Any, table: Any) -> tuple[Any, ...]:
+        """The sums that the wanted inputs have got so far, removed from the table of a pass."""
         edges = self._applied_edges()
         present = []
         if type(table) is Parts:
@@ -456,7 +458,7 @@ class FunctionNode(Node):
             table = table.table
         for i in indexes:
             present.append(_as_gradient_variable(table.pop(edges[i], None)))
-        return self._checked(indexes, self.backward_accumulate(indexes, grad_outputs, tuple(present)))
+        return tuple(present)
 
     def _wanted_gradients(self, indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]) -> list[Any]:
         return self._checked(indexes, self.backward(indexes, grad_outputs))
