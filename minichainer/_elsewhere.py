@@ -207,6 +207,33 @@ x.expand(4, 3) | F.broadcast_to(x, (4, 3))
 x.repeat(2) | F.repeat(x, 2)
 x.ravel() | F.flatten(x)
 x.zero_grad() | x.cleargrad()
+numpy.mean(x) | F.mean(x)
+numpy.max(x) | F.max(x)
+numpy.amax(x) | F.max(x)
+numpy.min(x) | F.min(x)
+numpy.amin(x) | F.min(x)
+numpy.argmax(x) | F.argmax(x)
+numpy.argmin(x) | F.argmin(x)
+numpy.std(x) | F.sqrt(F.mean((x - F.mean(x)) ** 2))
+numpy.var(x) | F.mean((x - F.mean(x)) ** 2)
+numpy.clip(x, 0.0, 1.0) | F.clip(x, 0.0, 1.0)
+numpy.linalg.norm(x) | F.sqrt(F.sum(x * x))
+numpy.sort(x) | numpy.sort(x.array)
+numpy.argsort(x) | numpy.argsort(x.array)
+numpy.median(x) | numpy.median(x.array)
+numpy.percentile(x, 50) | numpy.percentile(x.array, 50)
+numpy.unique(x) | numpy.unique(x.array)
+numpy.allclose(x, y) | numpy.allclose(x.array, y.array)
+numpy.array_equal(x, y) | numpy.array_equal(x.array, y.array)
+numpy.any(x) | numpy.any(x.array)
+numpy.all(x) | numpy.all(x.array)
+numpy.round(x) | numpy.round(x.array)
+numpy.maximum(x, y) | F.maximum(x, y)
+numpy.minimum(x, y) | F.minimum(x, y)
+numpy.tanh(x) | F.tanh(x)
+numpy.exp(x) | F.exp(x)
+numpy.log(x) | F.log(x)
+numpy.sqrt(x) | F.sqrt(x)
 """
 #: Functions of one array that torch or NumPy has as methods, and that are asked for by NumPy's own functions.
 _METHODS = (
@@ -244,6 +271,18 @@ def elsewhere(path: str) -> str:
     module, _, name = path.rpartition('.')
     found = uses().get(f'{_OF_MODULES.get(module, module)}.{name}')
     return '' if found is None else f'; here: {found[1]}'
+
+
+def of_numpy(function: Any) -> str:
+    """What an error about a function of NumPy that Variables were given to says.
+
+    Args:
+        function: the function.
+    """
+    module = getattr(function, '__module__', 'numpy')
+    found = uses().get(f'{module}.{function.__name__}')
+    text = f'{module}.{function.__name__} does not compute with Variables; here: '
+    return text + (found[1] if found else f'{module}.{function.__name__}(x.array), numbers without a gradient')
 
 
 class _Foreign:
