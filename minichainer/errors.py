@@ -26,6 +26,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 
 class UninitializedParameterError(RuntimeError, AttributeError):
     """A Parameter is used before its shape is known."""
@@ -153,3 +155,18 @@ def check_ints(owner: str, **values: Any) -> None:
         if not hasattr(value, '__index__'):
             remedy = number_remedy(name, value, int)
             raise TypeError(f'{owner}: int expected as {name}, got {value!r}{remedy}')
+
+
+def array_remedy(name: str, value: Any) -> str:
+    """What to write for a list of numbers where an array is expected; empty for other values.
+
+    Args:
+        name: the name of the argument.
+        value: what was given.
+    """
+    try:
+        kind = numpy.asarray(value).dtype.kind
+    except ValueError:  # lists of different lengths
+        return ''
+    dtype = {'f': 'float32', 'i': 'int32', 'u': 'int32', 'b': 'bool_'}.get(kind)
+    return '' if dtype is None else f'; write numpy.asarray({name}, dtype=numpy.{dtype})'

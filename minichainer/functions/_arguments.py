@@ -22,7 +22,7 @@ from minichainer._checks import native
 from minichainer._frames import stacklevel
 from minichainer.backends import cuda
 from minichainer.configuration import config
-from minichainer.errors import DtypeWarning, number_remedy
+from minichainer.errors import DtypeWarning, array_remedy, number_remedy
 from minichainer.functions._label_advice import advice_on_labels
 from minichainer.utils.type_check import InvalidType
 from minichainer.variable import Parameter, as_array
@@ -163,7 +163,8 @@ class Arguments:
             return (self.axis(axis, shape),)
         given = axis if isinstance(axis, tuple) else (axis,)
         if any(as_integer(a) is None for a in given):
-            raise TypeError(f'{self.name}: None, int or tuple of int are required for axis, got {axis!r}')
+            remedy = '; write tuple(axis)' if isinstance(axis, list) else ''
+            raise TypeError(f'{self.name}: None, int or tuple of int are required for axis, got {axis!r}{remedy}')
         positive = tuple([self.axis(a, shape) for a in given])
         if len(set(positive)) != len(positive):
             raise ValueError(f'{self.name}: duplicate value in axis: {axis}')
@@ -209,8 +210,8 @@ class Arguments:
         for name, value in values.items():
             is_array = hasattr(value, 'dtype') and hasattr(value, 'shape')
             if not is_array or hasattr(type(value), 'iloc'):  # a series of pandas, whose brackets take labels
-                remedy = f'write numpy.asarray({name}, dtype=...) with the right dtype'
-                raise TypeError(f'{self.name}: an array expected as {name}, got {type(value).__name__}; {remedy}')
+                got = f'got {type(value).__name__}{array_remedy(name, value)}'
+                raise TypeError(f'{self.name}: an array expected as {name}, {got}')
 
     def array(self, value: Any, name: str) -> Any:
         """The array of a Variable, or the array, in the byte order of this machine; TypeError for anything else."""

@@ -109,10 +109,8 @@ def _check_dataset(dataset: Any, batch_size: Any) -> None:
             'an iterator got a number as dataset: the arguments look swapped, write (dataset, batch_size)'
         )
     if not hasattr(dataset, '__len__') or not hasattr(dataset, '__getitem__'):
-        raise TypeError(
-            f'a dataset with a length and indices expected, got {type(dataset).__name__}; write list(...) for what '
-            'can only be iterated'
-        )
+        remedy = '; write list(dataset)' if hasattr(dataset, '__iter__') else ''
+        raise TypeError(f'a dataset with a length and indices expected, got {type(dataset).__name__}{remedy}')
 
 
 def examples(dataset: Any, indices: Iterable[int]) -> list[Any]:
