@@ -7,6 +7,7 @@ table: it is taken from the message.
 from __future__ import annotations
 
 import ast
+import functools
 import io
 import re
 from collections.abc import Callable, Iterator
@@ -27,7 +28,7 @@ from minichainer.training import extensions
 #: What every program can name.
 NAMES = {
     'np': np, 'numpy': np, 'chainer': chainer, 'F': F, 'L': L, 'accuracy': accuracy,
-    'softmax_cross_entropy': softmax_cross_entropy, 'training': training, 'extensions': extensions,
+    'softmax_cross_entropy': softmax_cross_entropy, 'training': training, 'functions': F, 'extensions': extensions,
     'iterators': iterators, 'optimizers': optimizers, 'check_gradients': check_gradients,
 }  # fmt: skip
 ROOT = Path(chainer.__file__).parent
@@ -329,6 +330,11 @@ def dots_for(arguments: str) -> Follow:
     return lambda call, message: ([], swapped(call, message)[1].replace('...', arguments))
 
 
+def instead_after(word: str) -> Follow:
+    """Like "instead", after another word than "write"."""
+    return lambda call, message: ([], next(quoted(message, word)))
+
+
 def block(call: str, message: str) -> tuple[list[str], str]:
     """``write "with minichainer.using_device(device):"``."""
     return [re.findall(r'write "(with .*:)"', message)[0] + ' pass'], 'None'
@@ -423,6 +429,20 @@ ROWS += [
     Row('trainer.extend(extensions.PrintReport)', called('["epoch"]'), {'trainer': a_trainer()}),
     Row('training.Trainer(training.updaters.StandardUpdater(iterator, optimizer))', first, {
         'iterator': iterators.SerialIterator(DATA, 2), 'optimizer': optimizers.SGD(), 'model': PLAIN}),
+    # what says "by", "pass", "give", "use" or "call"
+    Row('y.backward()', after('by'), {'y': chainer.Variable(X) * 2}),
+    Row('float(x)', after('by'), {'x': chainer.Variable(X)}),
+    Row('F.zeta(x, q)', after('example'), {'x': chainer.Variable(X * X + 2), 'q': X * X + 1}),
+    Row('F.relu(x)', after('by'), {'x': np.ma.masked_array(X, X > 0)}),
+    Row('model(x)', instead_after('both,'), {'model': L.Classifier(L.Linear(3, 3)), 'x': X, 't': LABELS}),
+    Row('chainer.dataset.concat_examples(batch)', keyword('chainer.dataset.concat_examples'),
+        {'batch': [X, X[:2]]}),
+    Row('chainer.dataset.concat_examples(batch)', keyword('chainer.dataset.concat_examples'),
+        {'batch': [X.tolist(), X[:2].tolist()]}),
+    Row('trainer.extend(f)', keyword('trainer.extend'), {'trainer': a_trainer(), 'f': functools.partial(print, 3)}),
+    Row('chainer.optimizers.SGD().setup(m).add_hook(f)', keyword('chainer.optimizers.SGD().setup(m).add_hook'),
+        {'m': PLAIN, 'f': functools.partial(print, 3)}),
+    Row('chainer.utils.sparse.to_coo(x)', lambda call, message: (['x = x.array'], call), {'x': chainer.Variable(X)}),
     Row('bool(x)', lambda call, message: ([], message.rpartition(', ')[2]),
         {'x': chainer.Variable(np.array(1.0))}),
     Row('chainer.Variable(X)[i]', lambda call, message: ([], call.replace('[i]', message.rpartition('x')[2])),
