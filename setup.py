@@ -6,6 +6,7 @@ import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 
 from setuptools import Extension, setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 
 NATIVE = 'minichainer/_native'
@@ -68,4 +69,17 @@ class SideBySide(build_ext):
         super().build_extensions()
 
 
-setup(ext_modules=extensions(), cmdclass={'build_ext': SideBySide})
+class WheelOfWhatWasBuilt(bdist_wheel):
+    """A wheel for any Python if no extension could be built, which setuptools would not ask."""
+
+    def run(self) -> None:
+        self.reinitialize_command('build_ext').inplace = False
+        if not self.skip_build:
+            self.run_command('build')
+        path = self.get_finalized_command('build_ext').get_ext_fullpath
+        if not any(os.path.exists(path(extension.name)) for extension in self.distribution.ext_modules or []):
+            self.distribution.ext_modules, self.root_is_pure = [], True
+        super().run()
+
+
+setup(ext_modules=extensions(), cmdclass={'build_ext': SideBySide, 'bdist_wheel': WheelOfWhatWasBuilt})

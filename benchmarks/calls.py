@@ -141,7 +141,7 @@ REASONS = {
     'function_node.FunctionNode.pullback_variables': 'the gradients of any function, with their graph',
     'function_node.FunctionNode._wanted': 'indexes of the inputs that need one, which backward() takes',
     'function_node.FunctionNode._upstream_variables': 'backward() takes Variables',
-    'function_node._as_gradient_variable': 'the upstream gradient as a Variable',
+    '_node_parts.as_gradient_variable': 'the upstream gradient as a Variable',
     'function_node.FunctionNode._gradients': 'backward(), or a backward_accumulate of the user',
     'function_node.FunctionNode._wanted_gradients': 'calls backward() and has the result checked',
     'function_node.FunctionNode._checked': 'the number of gradients that backward() has returned',

@@ -124,8 +124,15 @@ def _head(count: int) -> Iterator[str]:
     yield 'Written by `make docs`, from the table of tests and the figures recorded of Chainer 7.8.1.'
     yield ''
     yield f'`minichainer.functions` has {count} names. "Twice" says whether the gradient can itself be'
-    yield 'differentiated: "yes" means that the second derivative is compared with numerical differentiation. No GPU'
-    yield 'has run the tests yet. Arguments and examples are in the docstrings: `help(F.name)`.'
+    yield 'differentiated: "yes" means that the second derivative is compared with numerical differentiation.'
+    yield '"GPU" says whether its rows are among the tests that have passed on a device of CUDA, on one kind so far,'
+    yield f'last on {_last_run_on_a_device()} (`gpu.md`). Arguments and examples are in the docstrings:'
+    yield '`help(F.name)`.'
+
+
+def _last_run_on_a_device() -> str:
+    page = (DOCS / 'gpu.md').read_text(encoding='utf-8')
+    return max(re.findall(r'^\| (\d{4}-\d\d-\d\d) \|', page, re.MULTILINE))
 
 
 def _tables(names: list[str]) -> Iterator[str]:
@@ -141,7 +148,8 @@ def _tables(names: list[str]) -> Iterator[str]:
             own = [] if name in from_chainer else ['not in Chainer']
             beside = '; '.join([*own, *notes.get(name, []), *([EXCEPTIONS[name]] if name in EXCEPTIONS else [])])
             twice = derivative(name, tested) if family else ''
-            yield f'| `{name}` | {summary(name)} | {twice} | untested | {beside} |'
+            on_device = 'yes' if name in tested else 'no row' if family else ''
+            yield f'| `{name}` | {summary(name)} | {twice} | {on_device} | {beside} |'
 
 
 def summary(name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from minichainer._version import __version__
 from minichainer.doctor import command
 
 
@@ -12,11 +13,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command; returns the exit status.
 
     >>> main([])
-    usage: python -m minichainer [-h] command ...
+    usage: python -m minichainer [-h] [--version] command ...
     ...
     2
     """
     parser = argparse.ArgumentParser('python -m minichainer', description=__doc__)
+    parser.add_argument('--version', action='version', version=f'minichainer {__version__}')
     commands = parser.add_subparsers(metavar='command')
     doctor = commands.add_parser('doctor', help=command.HELP, description=command.HELP)
     command.add_arguments(doctor)

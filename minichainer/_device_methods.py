@@ -11,7 +11,6 @@ from minichainer.backends import cuda
 from minichainer.backends._chainerx import unavailable
 from minichainer.backends.intel64 import check_ideep_available
 
-
 _Self = TypeVar('_Self', bound='DeviceMethods')
 
 

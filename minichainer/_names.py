@@ -62,9 +62,11 @@ def submodules(package: str) -> Callable[[str], Any]:
 def _missing(package: str, name: str, listed: Iterable[str]) -> AttributeError:
     text = f'module {package!r} has no attribute {name!r}'
     if not name.startswith('_'):
+        from minichainer._elsewhere import elsewhere
         from minichainer._former_names import former
 
-        text += former(f'{package}.{name}'.partition('.')[2]) or advice(name, listed)
+        path = f'{package}.{name}'.partition('.')[2]
+        text += former(path) or elsewhere(path) or advice(name, listed)
     return AttributeError(text, name=name)  # with a name, Python adds no suggestion
 
 

@@ -23,10 +23,11 @@ OF_APPLICATION = {
 OF_GRAPH = frozenset(
     """
     _applied_edges _as_creator _check_gradient _check_types _checked _depth _free _gradients _hooks _input_places
-    _input_views _keep_own _output_kinds _output_node _output_nodes _output_view _owners _per_edge _prints
-    _pushforward _reads _release _saved_name _tangent _unapplied _upstream_variables _views_of_inputs
-    _wanted _wanted_gradients backward_arrays closed_over dtype edges grad_value input_arrays keep level loss_scale
-    name output_count pullback pullback_variables requires_grad saved shape take_from_outputs takes_any_layout view
+    _input_views _keep_own _kept_of_all _output_kinds _output_node _output_nodes _output_view _owners _per_edge
+    _present _prints _pushforward _reads _release _saved_name _tangent _unapplied _upstream_variables
+    _views_of_inputs _wanted _wanted_gradients backward_arrays closed_over dtype edges grad_value input_arrays keep
+    level loss_scale name output_count pullback pullback_variables requires_grad saved shape take_from_outputs
+    takes_any_layout view
     """.split()
 )
 #: Those that classes define in the meaning that they have here.

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from minichainer import ops
+from minichainer._elsewhere import of_numpy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,11 +19,18 @@ if TYPE_CHECKING:
 R = TypeVar('R')
 
 
+#: NumPy computes these for Variables by comparing elements.
+_BY_COMPARING = {'>=': 'maximum', '<=': 'minimum'}
+
+
 def _refusal(symbol: str) -> Any:
+    text = f'Variables do not support the {symbol} operator: compare the arrays, x.array {symbol} y.array'
+    if symbol in _BY_COMPARING:
+        name = _BY_COMPARING[symbol]
+        text += f' (numpy.{name} does it so); here: F.{name}(x, y)'
+
     def compare(self: Any, other: Any) -> NoReturn:
-        raise TypeError(
-            f'Variables do not support the {symbol} operator: compare the arrays, x.array {symbol} y.array'
-        )
+        raise TypeError(text)
 
     return compare
 
@@ -49,6 +57,15 @@ class Operators(Generic[R]):
     __array_priority__ = 200
     #: So does pandas: a frame has 4000.
     __pandas_priority__ = 5000
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """NumPy's functions treat Variables as sequences; an error of that says what to write instead."""
+        try:
+            return function._implementation(*args, **kwargs)
+        except (TypeError, ValueError) as error:
+            if not isinstance(error, TypeError) and not isinstance(error.__cause__, TypeError):
+                raise
+            raise TypeError(of_numpy(function)) from error
 
     def __add__(self, other: Any) -> R:
         return ops.add(self, other)

@@ -98,7 +98,9 @@ def _device_of_text(spec: str) -> Device:
         return CpuDevice()
     with contextlib.suppress(ValueError):
         return GpuDevice.from_device_id(int(rest)) if spec.startswith('@cupy:') else _device_of_number(int(spec))
-    raise ValueError(f"unknown device specifier {spec!r}: expected '@numpy', '@cupy:' and a number, or a number")
+    text = f"unknown device specifier {spec!r}: expected '@numpy', '@cupy:' and a number, or a number"
+    meant = {'cpu': '@numpy', 'gpu': '@cupy:0'}.get(spec.lower().strip('/').removesuffix(':0'))
+    raise ValueError(text if meant is None else f'{text}; write get_device({meant!r})')
 
 
 def _part_of_spec(part: Any) -> str:

@@ -34,6 +34,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 
 class OfBothTypes(Exception):
     """Base class of errors that are of two types: the one they have here, and that of Chainer or torch."""
@@ -163,3 +165,56 @@ def describe(array: Any) -> str:
     """Dtype and shape of an array as text; the type's name for anything else."""
     dtype, shape = getattr(array, 'dtype', None), getattr(array, 'shape', None)
     return type(array).__name__ if dtype is None or shape is None else f'{dtype} {tuple(shape)}'
+
+
+def number_remedy(name: str, value: Any, kind: type[int] | type[float] = float) -> str:
+    """What to write for a text that stands for a number, or a float that stands for an int; empty for others."""
+    for convert in (int, kind):
+        try:
+            if isinstance(value, str) or (isinstance(value, float) and value.is_integer()):
+                convert(value)
+                return f'; write {convert.__name__}({name})'
+        except ValueError:
+            pass
+    return ''
+
+
+def check_numbers(owner: str, **values: Any) -> None:
+    """Raises TypeError for texts and None where numbers are expected; computing with them fails later, or not at all.
+
+    Args:
+        owner: who expects them, for the error.
+        values: the values by the names of the arguments.
+    """
+    for name, value in values.items():
+        if value is None or isinstance(value, (str, bytes)):
+            remedy = number_remedy(name, value)
+            raise TypeError(f'{owner}: number expected as {name}, got {value!r}{remedy}')
+
+
+def check_ints(owner: str, **values: Any) -> None:
+    """Raises TypeError for what is not an int, as of Python or NumPy, where one is expected.
+
+    Args:
+        owner: who expects them, for the error.
+        values: the values by the names of the arguments.
+    """
+    for name, value in values.items():
+        if not hasattr(value, '__index__'):
+            remedy = number_remedy(name, value, int)
+            raise TypeError(f'{owner}: int expected as {name}, got {value!r}{remedy}')
+
+
+def array_remedy(name: str, value: Any) -> str:
+    """What to write for a list of numbers where an array is expected; empty for other values.
+
+    Args:
+        name: the name of the argument.
+        value: what was given.
+    """
+    try:
+        kind = numpy.asarray(value).dtype.kind
+    except ValueError:  # lists of different lengths
+        return ''
+    dtype = {'f': 'float32', 'i': 'int32', 'u': 'int32', 'b': 'bool_'}.get(kind)
+    return '' if dtype is None else f'; write numpy.asarray({name}, dtype=numpy.{dtype})'

@@ -9,6 +9,7 @@ from collections.abc import Container, Sequence
 from typing import Any
 
 from minichainer import _tangents, recorder
+from minichainer._forgotten import explained
 from minichainer._leaf_owners import OfConstants
 from minichainer._node_parts import (
     FOR_CLASSES,
@@ -492,9 +493,26 @@ class FunctionNode(Node):
 
     def _gradients(self, indexes: Any, grad_outputs: Any, table: Any) -> Any:
         """Gradients of the wanted inputs; drops from the table what ``backward_accumulate`` has summed."""
-        inherited = type(self).backward_accumulate is FunctionNode.backward_accumulate
-        if inherited and 'backward_accumulate' not in self.__dict__:
-            return self._wanted_gradients(indexes, grad_outputs)
+        try:
+            inherited = type(self).backward_accumulate is FunctionNode.backward_accumulate
+            if inherited and 'backward_accumulate' not in self.__dict__:
+                return self._wanted_gradients(indexes, grad_outputs)
+            present = self._present(indexes, table)
+            return self._checked(indexes, self.backward_accumulate(indexes, grad_outputs, present))
+        except (ValueError, IndexError, TypeError, AttributeError) as error:
+            reason = explained(error, self.label, self._kept_of_all())
+            if reason is None:
+                raise
+            raise reason from error
+
+    def _kept_of_all(self) -> dict[str, tuple[int, int]]:
+        """How many inputs and outputs forward has kept, and how many there are."""
+        outputs = len(self._output_indexes_to_retain or ()), self.output_count
+        inputs = len(self._input_indexes_to_retain or ()), len(self.edges or ())
+        return {'get_retained_inputs': inputs, 'get_retained_outputs': outputs, 'output_data': outputs}
+
+    def _present(self, indexes: Any, table: Any) -> tuple[Any, ...]:
+        """The sums that the wanted inputs have got so far, removed from the table of a pass."""
         edges = self._applied_edges()
         present = []
         if type(table) is Parts:
@@ -502,7 +520,7 @@ class FunctionNode(Node):
             table = table.table
         for i in indexes:
             present.append(as_gradient_variable(table.pop(edges[i], None)))
-        return self._checked(indexes, self.backward_accumulate(indexes, grad_outputs, tuple(present)))
+        return tuple(present)
 
     def _wanted_gradients(self, indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]) -> list[Any]:
         return self._checked(indexes, self.backward(indexes, grad_outputs))

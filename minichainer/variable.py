@@ -16,6 +16,7 @@ from minichainer import _tangents, backend, backprop, ops
 from minichainer._checks import array_types, check_gradient, native, unexpected
 from minichainer._device_methods import DeviceMethods
 from minichainer._dtype import get_dtype
+from minichainer._elsewhere import NamesOfVariables
 from minichainer._graph_methods import GraphMethods
 from minichainer._inplace import expose, unguard, wrote
 from minichainer._leaf_owners import OfGradient, OfResult
@@ -37,7 +38,7 @@ from minichainer.variable_node import VariableNode, view_of
 _new, _reference = object.__new__, weakref.ref
 
 
-class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods):
+class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods, NamesOfVariables):
     """An array and its place in the graph of computations.
 
     Args:

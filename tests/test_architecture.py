@@ -26,14 +26,15 @@ NATIVE = ROOT / PACKAGE / '_native'
 # Each room imports from itself and from those above it; a name stands for the module and all below it that have no
 # name of their own here.
 ROOMS = [
-    '_version _native _frames _misfits _names _former_names errors warnings configuration _dtype types utils _text '
-    '_locks _once allocator chainerx',
+    '_version _native _frames _misfits _names _former_names _elsewhere errors warnings configuration _dtype types '
+    'utils _text _locks _once allocator chainerx',
     'backend _backend backends cuda _runtime_info device_resident utils.walker_alias _walker_alias',
     'kernels',
     'initializer initializers',
     '_tape ops backprop variable variable_node recorder differentiate function_node function function_hook link_hook '
     '_checks _device_methods _observers _operators _hooks _grad_fn _graph_methods _inplace _node_parts _push _roots '
-    '_leaf_owners _pass_table _saved _tangents _trace utils.sparse _sparse memory_layouts graph_optimizations',
+    '_leaf_owners _pass_table _saved _forgotten _tangents _trace utils.sparse _sparse memory_layouts '
+    'graph_optimizations',
     'functions',
     'verification',
     'gradient_check',

@@ -16,6 +16,19 @@ def test_coverage_page_is_up_to_date() -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_texts_agree_with_the_page_of_devices_on_what_has_run() -> None:
+    page = (ROOT / 'docs' / 'gpu.md').read_text(encoding='utf-8')
+    runs = re.findall(r'^\| (\d{4}-\d\d-\d\d) \|.*\d passed', page, re.MULTILINE)
+    assert runs, 'no run is listed'
+    denial = re.compile(
+        r'no gpu\s+has|has\s+(not|never)\s+run\s+on a (device|gpu)|have\s+not run on a device', re.IGNORECASE
+    )
+    paths = [ROOT / 'README.md', *(ROOT / 'docs').glob('*.md'), *(ROOT / 'minichainer').rglob('*.py')]
+    assert [path.name for path in paths if denial.search(path.read_text(encoding='utf-8'))] == []
+    functions = (ROOT / 'docs' / 'functions.md').read_text(encoding='utf-8')
+    assert f'last on {max(runs)} (`gpu.md`)' in functions
+
+
 def test_commands_named_in_the_texts_exist() -> None:
     makefile = (ROOT / 'Makefile').read_text(encoding='utf-8')
     targets = set(re.findall(r'^([a-z-]+):', makefile, flags=re.MULTILINE))

@@ -364,7 +364,7 @@ ROWS += [
     ('swapped arguments of an iterator', lambda: iterators.SerialIterator(2, [1, 2]), TypeError,
      r'look swapped, write \(dataset, batch_size\)'),
     ('a generator as dataset', lambda: iterators.SerialIterator((i for i in range(3)), 2), TypeError,
-     r'a dataset with a length and indices expected, got generator; write list\(...\)'),
+     r'a dataset with a length and indices expected, got generator; write list\(dataset\)'),
     ('StopIteration in a dataset', lambda: read(iterators.SerialIterator), RuntimeError, STOPPED),
     ('StopIteration in a thread', lambda: read(iterators.MultithreadIterator), RuntimeError, STOPPED),
     ('StopIteration in a process', lambda: read(iterators.MultiprocessIterator, n_processes=1),

@@ -3,7 +3,7 @@
 python examples/vae/train_vae.py --epoch 60 --out result
 
 Writes samples.png, new digits that the model makes up, and reconstructions.png, held-out digits above what the
-model makes of their codes. Pictures need matplotlib: pip install 'minichainer[plot]'.
+model makes of their codes. Pictures need matplotlib: pip install matplotlib.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     if args.seed < 0:
         parser.error('--seed must not be negative')
     if not args.no_pictures and importlib.util.find_spec('matplotlib') is None:
-        parser.error("pictures need matplotlib: pip install 'minichainer[plot]', or use --no-pictures")
+        parser.error('pictures need matplotlib: pip install matplotlib, or use --no-pictures')
     return args
 
 

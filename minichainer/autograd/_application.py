@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import sys
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -194,6 +195,9 @@ class Application(FunctionNode):
         if kind == 'output':
             return variable_on(array, self._output_node(index, array))
         return constant(array)
+
+    def _kept_of_all(self) -> dict[str, tuple[int, int]]:
+        return {'saved_tensors': (len(self._places[0]), sys.maxsize)}
 
     def input_arrays(self) -> tuple[Any, ...]:
         """The saved input arrays, None for the others; for hooks."""

@@ -7,6 +7,8 @@ import importlib
 import sys
 from collections.abc import Sequence
 
+from minichainer._version import __version__
+
 #: Per command: its module, which has ``add_arguments(parser)`` and ``main(arguments) -> int``, and what it does.
 COMMANDS = {
     'run': ('minichainer.compat.run', 'run a program that was written for Chainer'),
@@ -20,12 +22,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns the exit status.
 
     >>> main([])
-    usage: python -m minichainer.compat [-h] command ...
+    usage: python -m minichainer.compat [-h] [--version] command ...
     ...
     2
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     parser = argparse.ArgumentParser('python -m minichainer.compat', description=__doc__)
+    parser.add_argument('--version', action='version', version=f'minichainer {__version__}')
     commands = parser.add_subparsers(metavar='command')
     chosen = arguments[0] if arguments else None
     for name, (module, help_) in COMMANDS.items():

@@ -440,7 +440,7 @@ commands = subprocess
 HTMLParser = html.parser
 htmlentitydefs = html.entities
 urllib2 ~ urllib.request and urllib.error @ urllib.request
-six ~ install it (pip install minichainer[compat]), or write what Python 3 has
+six ~ install it (pip install six), or write what Python 3 has
 
 [module: Python 3.12]
 imp ~ importlib @ minichainer.compat.stand_ins.imp

@@ -11,7 +11,7 @@ def _pillow() -> Any:
     try:
         from PIL import Image
     except ImportError as error:
-        raise ImportError('Pillow is missing, which images need: install "minichainer[image]"') from error
+        raise ImportError('Pillow is missing, which images need: pip install pillow') from error
     return Image
 
 

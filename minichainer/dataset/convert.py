@@ -232,7 +232,7 @@ def _as_array(examples: Sequence[Any], key: Any) -> numpy.ndarray:
         other = next((i for i, shape in enumerate(shapes) if shape != shapes[0]), 0)
         raise ValueError(
             f'concat_examples{where}: example 0 has shape {shapes[0]}, example {other} has {shapes[other]}; '
-            'pass padding=<number> to pad the smaller ones, or make arrays of one shape'
+            'pass padding=0, or another number, to pad the smaller ones, or make arrays of one shape'
         ) from None
 
 
@@ -288,7 +288,7 @@ def _check_shapes(arrays: Sequence[Any], key: Any) -> None:
             where = '' if key is None else f' (element {key!r} of the examples)'
             raise ValueError(
                 f'concat_examples{where}: example 0 has shape {shape}, example {i} has {a.shape}; '
-                'pass padding=<number> to pad the smaller ones'
+                'pass padding=0, or another number, to pad the smaller ones'
             )
 
 

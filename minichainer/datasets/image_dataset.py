@@ -29,7 +29,7 @@ class ImageDataset(DatasetMixin):
 
     Pixels are what the file has, mostly 0 to 255: grey images have one channel, colour images three, images with
     transparency one more; an image with a palette has one channel, of positions in the palette. Pillow reads the
-    files (``pip install 'minichainer[image]'``).
+    files (``pip install pillow``).
 
     Args:
         paths: list of paths, or the path of a text file with a path per line.
@@ -239,7 +239,7 @@ def _check_pillow(name: str) -> None:
     try:
         import PIL.Image  # noqa: F401
     except ImportError as error:
-        raise ImportError(f"{name} needs Pillow: pip install 'minichainer[image]'") from error
+        raise ImportError(f'{name} needs Pillow: pip install pillow') from error
 
 
 def _open_zip(path: str) -> zipfile.ZipFile:

@@ -9,6 +9,7 @@ import numpy
 
 from minichainer.dataset._rows import at
 from minichainer.dataset.dataset_mixin import DatasetMixin
+from minichainer.errors import number_remedy
 
 #: Indices of the examples.
 Order: TypeAlias = Sequence[int] | numpy.ndarray[Any, Any]
@@ -82,7 +83,9 @@ def split_dataset(dataset: Any, split_at: int, order: Order | None = None) -> tu
 
     """
     if not isinstance(split_at, (numbers.Integral, numpy.integer)):
-        raise TypeError(f'split_dataset: split_at must be int, got {type(split_at)} instead')
+        is_share = isinstance(split_at, float) and 0 < split_at < 1
+        remedy = '; write int(split_at * len(dataset))' if is_share else number_remedy('split_at', split_at, int)
+        raise TypeError(f'split_dataset: split_at must be int, got {type(split_at)} instead{remedy}')
     if split_at < 0:
         raise ValueError(f'split_dataset: split_at must be non-negative, got {split_at}')
     if split_at > len(dataset):

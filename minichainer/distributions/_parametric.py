@@ -103,7 +103,7 @@ class Parametric(Distribution):
         if not isinstance(value, (Variable, *get_array_types())):
             raise TypeError(
                 f'{type(self).__name__}: {name} must be a Variable or a float array, got {type(value).__name__}; '
-                'write for example numpy.array(1.0, numpy.float32)'
+                f'write numpy.asarray({name}, numpy.float32)'
             )
         variable = as_variable(value)
         self._arguments.floats(variable, name=name)  # also raises if it is not initialized

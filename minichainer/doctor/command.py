@@ -13,6 +13,7 @@ from minichainer._runtime_info import installed, runtime_info
 from minichainer.backend import get_device
 from minichainer.backends._device import Device
 from minichainer.doctor import blas, gradients, speed
+from minichainer.doctor.installation import how_to_build
 from minichainer.doctor.processor import processor
 from minichainer.doctor.workloads import WORKLOADS
 
@@ -72,9 +73,9 @@ def examine(device: Device) -> dict[str, Any]:
 
 def _extra(extra: str) -> str:
     found = {name: installed(name) for name in EXTRAS[extra]}
-    missing = 'not installed' in found.values()
+    missing = ' '.join(name for name, version in found.items() if version == 'not installed')
     listed = ', '.join(f'{name} {version}' for name, version in found.items())
-    return f"{listed} (pip install 'minichainer[{extra}]')" if missing else listed
+    return f'{listed} (pip install {missing})' if missing else listed
 
 
 def _advice_on_compiled_parts() -> list[str]:
@@ -83,7 +84,7 @@ def _advice_on_compiled_parts() -> list[str]:
         return []
     if library.is_pure():
         return ['MINICHAINER_PURE switches compiled kernels off: unset it for faster training']
-    how = 'install a C compiler, then: pip install --force-reinstall --no-deps --no-binary minichainer minichainer'
+    how = f'install a C compiler, then: {how_to_build()}'
     return [f'There are no compiled kernels ({library.state}), which make training faster: {how}']
 
 

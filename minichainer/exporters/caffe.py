@@ -37,7 +37,7 @@ def export(
         graph_name (str): name of the network.
 
     Raises:
-        ImportError: protobuf is not installed (``pip install 'minichainer[caffe]'``).
+        ImportError: protobuf is not installed (``pip install protobuf``).
         TypeError: ``args`` is not a list of Variables, or the model returns something else.
         NotImplementedError: there are several inputs.
         ValueError: the model applies a function that Caffe does not have. Nothing is written.

@@ -23,7 +23,8 @@ from minichainer._frames import stacklevel
 from minichainer._misfits import AxesError
 from minichainer.backends import cuda
 from minichainer.configuration import config
-from minichainer.errors import CountError, DtypeWarning
+from minichainer.errors import CountError, DtypeWarning, array_remedy, number_remedy
+from minichainer.functions._label_advice import advice_on_labels
 from minichainer.utils.type_check import InvalidType
 from minichainer.variable import Parameter, Variable, as_array
 
@@ -54,9 +55,9 @@ class Arguments:
         where = f'Invalid operation is performed in: {self.label} (Forward)'
         return error(expected, actual, f'{where}\n\nExpect: {expected}\nActual: {actual}')
 
-    def wrong_type(self, expected: str, name: str, value: Any) -> TypeError:
+    def wrong_type(self, expected: str, name: str, value: Any, remedy: str = '') -> TypeError:
         """The error for an argument of a wrong type."""
-        return TypeError(f'{self.name}: {expected} expected as {name}, got {value!r}')
+        return TypeError(f'{self.name}: {expected} expected as {name}, got {value!r}{remedy}')
 
     def wrong_value(self, expected: str, name: str, value: Any) -> ValueError:
         """The error for an argument of a wrong value."""
@@ -66,7 +67,7 @@ class Arguments:
         self, expected: str, scores: Any, labels: Any, error: type[InvalidType] = InvalidType
     ) -> InvalidType:
         """The error for scores and labels that do not fit, with what to write instead."""
-        advice = _advice_on_labels(self.name, scores, labels)
+        advice = advice_on_labels(self.name, scores, labels, are_readable(as_array(labels)))
         return self.misfit(expected, f'{described(scores, labels)}{advice and "; "}{advice}', error)
 
     def unequal(self, expected: str, x: Any, t: Any, names: tuple[str, str] = ('x0', 'x1')) -> InvalidType:
@@ -122,7 +123,7 @@ class Arguments:
         """An int of Python or NumPy; TypeError for anything else, ValueError if it is below ``least``."""
         number = value if type(value) is int else as_integer(value)
         if number is None:
-            raise self.wrong_type('int', name, value)
+            raise self.wrong_type('int', name, value, number_remedy(name, value, int))
         if least is not None and number < least:
             raise self.wrong_value(f'at least {least}', name, value)
         return number
@@ -132,7 +133,7 @@ class Arguments:
         if type(value) is float or type(value) is int or isinstance(value, numbers.Real):
             return
         if getattr(value, 'ndim', None) != 0 or value.dtype.kind not in 'fiub':
-            raise self.wrong_type('number', name, value)
+            raise self.wrong_type('number', name, value, number_remedy(name, value))
 
     def flag(self, value: Any, name: str) -> None:
         """Raises TypeError unless ``value`` is a bool, or an int used as one."""
@@ -166,7 +167,8 @@ class Arguments:
             return (self.axis(axis, shape),)
         given = axis if isinstance(axis, tuple) else (axis,)
         if any(as_integer(a) is None for a in given):
-            raise TypeError(f'{self.name}: None, int or tuple of int are required for axis, got {axis!r}')
+            remedy = '; write tuple(axis)' if isinstance(axis, list) else ''
+            raise TypeError(f'{self.name}: None, int or tuple of int are required for axis, got {axis!r}{remedy}')
         positive = tuple([self.axis(a, shape) for a in given])
         if len(set(positive)) != len(positive):
             raise ValueError(f'{self.name}: duplicate value in axis: {axis}')
@@ -186,11 +188,13 @@ class Arguments:
         """An int for all of ``n`` axes, or one int per axis, as a tuple. TypeError, ValueError."""
         values = entries_of(value, n)
         if len(values) != n:
-            raise CountError(str(self.wrong_value(f'an int or {n} ints', name, value)))
+            error = self.wrong_value(f'an int or {n} ints', name, value)
+            raise CountError(f'{error}{number_remedy(name, value, int)}')
         try:
             ints = tuple([operator.index(v) for v in values])
         except TypeError:
-            raise self.wrong_type(f'an int or {n} ints', name, value) from None
+            remedy = number_remedy(name, value, int)
+            raise self.wrong_type(f'an int or {n} ints', name, value, remedy) from None
         if any(v < least for v in ints):
             raise self.wrong_value(f'at least {least}', name, value)
         if any(v > MOST for v in ints):
@@ -219,8 +223,8 @@ class Arguments:
         for name, value in values.items():
             is_array = hasattr(value, 'dtype') and hasattr(value, 'shape')
             if not is_array or hasattr(type(value), 'iloc'):  # a series of pandas, whose brackets take labels
-                remedy = f'write numpy.asarray({name}, dtype=...) with the right dtype'
-                raise TypeError(f'{self.name}: an array expected as {name}, got {type(value).__name__}; {remedy}')
+                got = f'got {type(value).__name__}{array_remedy(name, value)}'
+                raise TypeError(f'{self.name}: an array expected as {name}, {got}')
 
     def array(self, value: Any, name: str) -> Any:
         """The array of a Variable, or the array, in the byte order of this machine; TypeError for anything else."""
@@ -279,34 +283,6 @@ def wider(x: Any, parameters: Any) -> str:
     """What to write if data and parameters differ in dtype."""
     remedy = f'x.astype(np.{parameters.dtype})'
     return f'x is {x.dtype}, the parameters are {parameters.dtype}: write {remedy}'
-
-
-def _advice_on_labels(op: str, scores: Any, labels: Any) -> str:
-    """What to write if scores and labels do not fit; empty if that is not known."""
-    x, t = scores.shape, labels.shape
-    if scores.dtype.kind in 'iub' and labels.dtype.kind == 'f':
-        return f'the arguments look swapped: write {op}(x, t), the labels last'
-    if scores.dtype.kind in 'iub':
-        return f'x is {scores.dtype}: write x.astype(np.float32)'
-    if x == t and len(x) > 1 and labels.dtype.kind in 'iub':
-        return 't looks one-hot: write t.argmax(axis=1)'
-    advice = []
-    if _has_fractions(labels):
-        advice.append(f'labels must be integers, got shares as {labels.dtype}')
-        if x == t and op == 'sigmoid_cross_entropy':
-            advice[0] += "; for those write F.mean(F.bernoulli_nll(t, x, 'no'))"
-    elif labels.dtype.kind not in 'iu':
-        advice.append(f'labels must be integers, not {labels.dtype}: write t.astype(np.int32)')
-    if x != t and len(x) > 1 and t and t[-1] == 1 and t[:-1] == x[:1] + x[2:]:
-        sizes = ', '.join(map(str, t[:-1]))
-        advice.append(f'labels have one axis too many: write t.reshape({sizes})')
-    return '; '.join(advice)
-
-
-def _has_fractions(labels: Any) -> bool:
-    """Whether a conversion to integers would lose something, as far as that may be tested."""
-    array = as_array(labels)
-    return array.dtype.kind == 'f' and are_readable(array) and bool((array % 1 != 0).any())
 
 
 def described(*arrays: Any) -> str:

@@ -34,6 +34,7 @@ def generate_array(
         device: device of the array; the current one of ``xp`` by default.
 
     Raises:
+        TypeError: ``initializer`` is a class.
         ValueError: ``dtype`` is not that of the initializer, or ``device`` is not of ``xp``.
 
     >>> import numpy as np
@@ -41,6 +42,7 @@ def generate_array(
     >>> initializers.generate_array(initializers.One(), (3,), np)
     array([1., 1., 1.], dtype=float32)
     """
+    _refuse_class(initializer)
     own_dtype = getattr(initializer, 'dtype', None)
     if dtype is not None and own_dtype is not None and get_dtype(dtype) != get_dtype(own_dtype):
         raise ValueError(
@@ -53,6 +55,13 @@ def generate_array(
         array = target.xp.empty(shape, dtype)
         initializer(array)
     return array
+
+
+def _refuse_class(initializer: Any) -> None:
+    """Raises TypeError for a class: called with an array, it would make an initializer and leave the array alone."""
+    if isinstance(initializer, type) and issubclass(initializer, Initializer):
+        name = initializer.__name__
+        raise TypeError(f'expected an initializer, got the class {name}: write {name}()')
 
 
 def _target(xp: types.ModuleType, device: Any) -> Device:
@@ -75,10 +84,7 @@ def _get_initializer(initializer: Any) -> Any:
         return LeCunNormal()
     if isinstance(initializer, (numpy.ndarray, cuda.ndarray, int, float, complex, numpy.generic)):
         return Constant(initializer)
-    if isinstance(initializer, type) and issubclass(initializer, Initializer):
-        raise TypeError(
-            f'expected an initializer, got the class {initializer.__name__}: write {initializer.__name__}()'
-        )
+    _refuse_class(initializer)
     if not callable(initializer):
         raise TypeError(
             f'expected an initializer, a scalar, an array or None, got {initializer!r} of {type(initializer)}'

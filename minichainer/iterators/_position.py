@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from minichainer.dataset._rows import at, is_framed
+from minichainer.errors import check_ints
 from minichainer.iterators.order_samplers import ShuffleOrderSampler
 from minichainer.serializer import Serializer
 
@@ -26,6 +27,7 @@ class Plan:
 
     def __init__(self, dataset: Any, batch_size: int, repeat: bool, shuffle: bool | None, order_sampler: Any) -> None:
         _check_dataset(dataset, batch_size)
+        check_ints('an iterator', batch_size=batch_size)
         if batch_size < 1:
             raise ValueError(f'batch_size must be at least 1, got {batch_size}')
         if order_sampler is not None and shuffle is not None:
@@ -107,10 +109,8 @@ def _check_dataset(dataset: Any, batch_size: Any) -> None:
             'an iterator got a number as dataset: the arguments look swapped, write (dataset, batch_size)'
         )
     if not hasattr(dataset, '__len__') or not hasattr(dataset, '__getitem__'):
-        raise TypeError(
-            f'a dataset with a length and indices expected, got {type(dataset).__name__}; write list(...) for what '
-            'can only be iterated'
-        )
+        remedy = '; write list(dataset)' if hasattr(dataset, '__iter__') else ''
+        raise TypeError(f'a dataset with a length and indices expected, got {type(dataset).__name__}{remedy}')
 
 
 def examples(dataset: Any, indices: Iterable[int]) -> list[Any]:

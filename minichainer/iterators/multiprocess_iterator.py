@@ -7,6 +7,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minichainer.dataset.iterator import Iterator
+from minichainer.errors import check_ints
 from minichainer.iterators._position import Plan, Position, PositionedIterator
 from minichainer.iterators._random_state import TaskSeeds
 from minichainer.serializer import Serializer
@@ -87,6 +88,7 @@ class MultiprocessIterator(PositionedIterator, Iterator):
         dataset_timeout: float | None = 30.0,
         maxtasksperchild: int | None = None,
     ) -> None:
+        check_ints('MultiprocessIterator', n_prefetch=n_prefetch)
         _check_not_negative(n_processes=n_processes, shared_mem=shared_mem, maxtasksperchild=maxtasksperchild)
         self.n_processes = n_processes or multiprocessing.cpu_count()
         self.n_prefetch = max(n_prefetch, 1)
@@ -214,5 +216,8 @@ def _take(parts: list[Part]) -> list[Any]:
 
 def _check_not_negative(**values: int | None) -> None:
     for name, value in values.items():
-        if value is not None and value < 0:
+        if value is None:
+            continue
+        check_ints('MultiprocessIterator', **{name: value})
+        if value < 0:
             raise ValueError(f'MultiprocessIterator: {name} must be at least 0 or None, got {value}')

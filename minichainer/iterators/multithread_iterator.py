@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from minichainer.dataset.iterator import Iterator
+from minichainer.errors import check_ints
 from minichainer.iterators._position import Plan, Position, PositionedIterator, example
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ class MultithreadIterator(PositionedIterator, Iterator):
         n_threads: int = 1,
         order_sampler: Any = None,
     ) -> None:
+        if n_threads is not None:
+            check_ints('MultithreadIterator', n_threads=n_threads)
         self.n_threads = n_threads
         self._setup(Plan(dataset, batch_size, repeat, shuffle, order_sampler))
 

@@ -74,7 +74,7 @@ def summarize(link: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Summa
     try:
         with force_backprop_mode():
             first = copy.deepcopy(link)
-            _backward(first(*args, **kwargs))
+            _backward(_called(first, args, kwargs))
             measured = copy.deepcopy(link)
             for param, known in zip(measured.params(), first.params(), strict=True):
                 if not param.is_initialized and known.is_initialized:
@@ -83,6 +83,16 @@ def summarize(link: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Summa
             return _measured(measured, args, kwargs)
     finally:
         numpy.random.set_state(state)
+
+
+def _called(link: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    try:
+        return link(*args, **kwargs)
+    except (TypeError, ValueError, IndexError) as error:
+        if args or kwargs:
+            raise
+        text = f'{type(link).__name__}.summary: the layers are called, with a mini-batch: write model.summary(x)'
+        raise TypeError(f'{text} ({error})') from error
 
 
 def _measured(link: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Summary:

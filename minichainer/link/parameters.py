@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from minichainer import backend
+from minichainer._elsewhere import NamesOfLinks
 from minichainer._inplace import wrote
 from minichainer._misfits import AddedGradientError
 from minichainer._tape import native
@@ -48,7 +49,7 @@ def not_initialised(cls: type) -> str:
     return f'Link.__init__() has not been called: call super().__init__() first in {cls.__name__}.__init__'
 
 
-class ParameterTree(DeviceResident):
+class ParameterTree(DeviceResident, NamesOfLinks):
     """Named parameters and persistent values in a tree of objects, which is saved, copied and moved as a whole.
 
     The base of :class:`minichainer.Link`, which can also be called.

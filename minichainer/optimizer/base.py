@@ -11,6 +11,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from minichainer._elsewhere import NamesOfOptimizers
 from minichainer._trace import hook_name, timed
 from minichainer.errors import NotSetUpError
 from minichainer.link._tied import each_once, say_tied
@@ -22,7 +23,7 @@ from minichainer.optimizer.rule import UpdateRule, expect_like
 from minichainer.serializer import Deserializer, SnapshotError
 
 
-class Optimizer(LossScaling):
+class Optimizer(LossScaling, NamesOfOptimizers):
     """Base class of all optimizers.
 
     :meth:`setup` sets the target; :meth:`update`, which a subclass defines, makes one step.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minichainer.errors import check_numbers
 from minichainer.optimizer._foreign_names import is_foreign, unknown
 
 
@@ -48,6 +49,8 @@ class Hyperparameter:
             owner: the class of the optimizer or update rule that uses the set, and has set all its values.
         """
         self._owner = owner
+        for name, value in self.__dict__.items():
+            _check_number(owner, name, value)
 
     def __getattr__(self, name: str) -> Any:
         # Copying and pickling look up dunder names before the parent is set; those are never hyperparameters.
@@ -59,11 +62,16 @@ class Hyperparameter:
         raise AttributeError(f"no hyperparameter '{name}' is set here or in a parent (set at the top: {known})")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if not name.startswith('_') and self._owner is not None and is_foreign(self._owner, name):
+        if not name.startswith('_') and self._owner is not None:
+            self._check(self._owner, name, value)
+        super().__setattr__(name, value)
+
+    def _check(self, owner: type, name: str, value: Any) -> None:
+        if is_foreign(owner, name):
             known = self.get_dict()
             if name not in known:
-                raise AttributeError(unknown(self._owner.__name__, name, known))
-        super().__setattr__(name, value)
+                raise AttributeError(unknown(owner.__name__, name, known))
+        _check_number(owner, name, value)
 
     def __repr__(self) -> str:
         values = ', '.join(f'{name}={value}' for name, value in sorted(self.get_dict().items()))
@@ -85,6 +93,18 @@ class Hyperparameter:
         """Returns all values that can be read here; own values override those of the parents."""
         inherited = {} if self._parent is None else self._parent.get_dict()
         return {**inherited, **self.__dict__}
+
+
+def _check_number(owner: type, name: str, value: Any) -> None:
+    """Raises TypeError for a text or None as a hyperparameter that the owner's class declares with a number."""
+    if value is not None and not isinstance(value, (str, bytes)):
+        return
+    default = getattr(owner, '_declared_values', {}).get(name)
+    default = getattr(getattr(owner, '_defaults', None), name, None) if default is None else default
+    if isinstance(default, (int, float)) and value is None:
+        raise TypeError(f'{owner.__name__}: number expected as {name}, got None; leave it out for {default!r}')
+    if isinstance(default, (int, float)):
+        check_numbers(owner.__name__, **{name: value})
 
 
 class HyperparameterProxy:

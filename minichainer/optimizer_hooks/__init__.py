@@ -16,6 +16,7 @@ import numpy as np
 from minichainer._names import namespace
 from minichainer.backend import get_array_module
 from minichainer.backends import cuda
+from minichainer.errors import check_numbers
 from minichainer.kernels.cuda import gradients
 from minichainer.kernels.updates import add_scaled, add_scaled_sign
 from minichainer.link._tied import each_once
@@ -89,6 +90,7 @@ class WeightDecay(_ForEachParameter):
     name = 'WeightDecay'
 
     def __init__(self, rate: float) -> None:
+        check_numbers(type(self).__name__, rate=rate)
         self.rate = rate
 
     def __call__(self, rule: Any, param: Any) -> None:
@@ -122,6 +124,7 @@ class Lasso(_ForEachParameter):
     name = 'Lasso'
 
     def __init__(self, rate: float) -> None:
+        check_numbers(type(self).__name__, rate=rate)
         self.rate = rate
 
     def __call__(self, rule: Any, param: Any) -> None:
@@ -163,6 +166,7 @@ class GradientClipping:
     timing = 'pre'
 
     def __init__(self, threshold: float) -> None:
+        check_numbers(type(self).__name__, threshold=threshold)
         self.threshold = threshold
 
     def __call__(self, opt: Any) -> None:
@@ -206,6 +210,7 @@ class GradientHardClipping(_ForEachParameter):
     name = 'GradientHardClipping'
 
     def __init__(self, lower_bound: float, upper_bound: float) -> None:
+        check_numbers(type(self).__name__, lower_bound=lower_bound, upper_bound=upper_bound)
         self.lower_bound = lower_bound
         self.upper_bound = upper_bound
 
@@ -265,6 +270,7 @@ class GradientNoise(_ForEachParameter):
     name = 'GradientNoise'
 
     def __init__(self, eta: float, noise_func: Callable[..., Any] = exponential_decay_noise) -> None:
+        check_numbers(type(self).__name__, eta=eta)
         self.eta = eta
         self.noise_func = noise_func
 
@@ -318,6 +324,7 @@ class GradientLARS(_ForEachParameter):
     name = 'GradientLARS'
 
     def __init__(self, threshold: float = 0.01, weight_decay: float = 0.0, eps: float = 1e-9) -> None:
+        check_numbers(type(self).__name__, threshold=threshold, weight_decay=weight_decay, eps=eps)
         self.threshold = threshold
         self.weight_decay = weight_decay
         self.eps = eps

@@ -24,9 +24,7 @@ def h5py_module() -> Any:
     try:
         import h5py
     except ImportError as error:
-        raise RuntimeError(
-            'HDF5 files need h5py, which is not installed: pip install minichainer[hdf5].\n\n  $ pip install h5py'
-        ) from error
+        raise RuntimeError('HDF5 files need h5py, which is not installed: pip install h5py') from error
     return h5py
 
 

@@ -15,6 +15,7 @@ import numpy
 
 from minichainer.serializer import DamagedSnapshotError, SnapshotError
 from minichainer.serializers._entries import Allowance, Entry
+from minichainer.serializers._other_files import about, foreign_archive
 from minichainer.serializers._reading import reading_error
 
 #: The pickle of a 0-d object array with None, which Chainer writes for a parameter that was never initialized. The
@@ -62,7 +63,9 @@ class NpzFile:
             raise
         except Exception as error:
             damage = f'{self._name} is not a .npz file, or is cut short: nothing was loaded'
-            raise reading_error(self._name, error, damage) from error
+            raise reading_error(self._name, error, damage, about(file)) from error
+        if foreign := foreign_archive(self._zip.namelist()):
+            raise SnapshotError(f'nothing was loaded: {self._name} {foreign}')
         size = _size_of(self._zip.fp)
         self.allowance = Allowance(size)
         # Contents that were verified are kept, so that they need not be unpacked twice; not all of a large file, and

@@ -11,7 +11,7 @@ from minichainer.serializer import DamagedSnapshotError, SnapshotError
 _ERRNO = re.compile(r'errno = (\d+)')
 
 
-def reading_error(file: Any, error: Exception, damage: str) -> Exception:
+def reading_error(file: Any, error: Exception, damage: str, remedy: str = '') -> Exception:
     """The exception to raise instead of one that a reader has raised.
 
     Readers of damaged files raise nearly everything, of hostile ones as well.
@@ -20,13 +20,14 @@ def reading_error(file: Any, error: Exception, damage: str) -> Exception:
         file: the name of the file.
         error: what was raised.
         damage: what to say if the file is damaged.
+        remedy: what to add then.
     """
     if isinstance(error, (SnapshotError, MemoryError)):
         return error
     number = _number(error) if isinstance(error, OSError) else None
     # Readers get EINVAL when damaged files send them to places before their beginning.
     if number in (None, 0, errno.EINVAL):
-        return DamagedSnapshotError(f'{damage} ({error or type(error).__name__})')
+        return DamagedSnapshotError(f'{damage} ({error or type(error).__name__}){remedy}')
     assert isinstance(error, OSError)
     return OSError(number, f'cannot read {file}, nothing was loaded: {error.strerror or error}', str(file))
 

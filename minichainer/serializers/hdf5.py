@@ -11,6 +11,7 @@ from minichainer.serializers._deserializer import EntryDeserializer, Strictness,
 from minichainer.serializers._entries import Entry
 from minichainer.serializers._hdf5_entries import HDF5Entries, h5py_module
 from minichainer.serializers._hdf5_trailer import trailer, verify_file
+from minichainer.serializers._other_files import about
 from minichainer.serializers._reading import reading_error
 from minichainer.serializers._replacing import replacing
 from minichainer.serializers.npz import array_to_save
@@ -199,4 +200,4 @@ def open_hdf5(filename: Any) -> Any:
         raise
     except Exception as error:
         damage = f'{os.fspath(filename)} is damaged, cut short, or no HDF5 file: nothing was loaded'
-        raise reading_error(filename, error, damage) from error
+        raise reading_error(filename, error, damage, about(filename)) from error

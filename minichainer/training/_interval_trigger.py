@@ -3,6 +3,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from minichainer.errors import check_numbers
+
 
 def check_unit(name: str, unit: str) -> None:
     """Raises :class:`ValueError` unless a trainer counts the unit."""
@@ -68,6 +70,7 @@ class IntervalTrigger(ProgressMemory):
 
     def __init__(self, period: float, unit: str) -> None:
         check_unit('IntervalTrigger', unit)
+        check_numbers('IntervalTrigger', period=period)
         if not period > 0:
             raise ValueError(f'IntervalTrigger: the period must be positive, got {period}')
         self.period = period

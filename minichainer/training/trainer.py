@@ -359,7 +359,7 @@ def _name_of(extension: Any) -> str:
         if name is not None:
             return name
     raise TypeError(
-        f'Trainer.extend: {extension!r} has no name, default_name or __name__; pass name= for this extension'
+        f'Trainer.extend: {extension!r} has no name, default_name or __name__; pass name="..." for this extension'
     )
 
 

@@ -16,7 +16,7 @@ _ATOM, _POWER, _UNARY, _PRODUCT, _SUM, _SHIFT, _AND, _XOR, _OR, _COMPARISON = ra
 _SCALARS_WIDEN = (numpy.ones(1, numpy.float32) * numpy.float64(1)).dtype == numpy.float64
 _OF_SCALARS = (
     'An array of float32 times a scalar of NumPy, such as np.sqrt(2.), is float64 since NumPy 2: '
-    'write float(np.sqrt(2.)), or astype at the end'
+    'give float(np.sqrt(2.)), or use astype at the end'
 )
 
 

@@ -64,4 +64,4 @@ def test_without_libcst(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, 'libcst', None)
     assert main(['check', str(tmp_path)]) == 2
-    assert 'pip install minichainer[port]' in capsys.readouterr().err
+    assert 'pip install libcst' in capsys.readouterr().err

@@ -21,7 +21,7 @@ WRONG = [
     (
         lambda: D.Normal(0, 1),
         TypeError,
-        'Normal: loc must be a Variable or a float array, got int; write for example',
+        'Normal: loc must be a Variable or a float array, got int; write numpy',
     ),
     (lambda: D.Normal(ONE, 'a'), TypeError, 'Normal: scale must be .* got str'),
     (lambda: D.Chisquare(None), TypeError, 'Chisquare: k must be .* got NoneType'),

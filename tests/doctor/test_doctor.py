@@ -20,6 +20,7 @@ from benchmarks import workloads as benchmarked
 from minichainer import __main__ as command_line
 from minichainer._native import library
 from minichainer.backends import cuda
+from minichainer.compat import __main__ as compat_command_line
 from minichainer.doctor import blas, command, gradients, speed
 from minichainer.doctor.processor import AVX512, Processor, processor
 from minichainer.doctor.workloads import WORKLOADS
@@ -66,7 +67,7 @@ def test_extras_are_those_of_the_package(report: Any) -> None:
 
 def test_an_extra_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(command.EXTRAS, 'plot', ('no-such-library',))
-    assert command._extra('plot') == "no-such-library not installed (pip install 'minichainer[plot]')"
+    assert command._extra('plot') == 'no-such-library not installed (pip install no-such-library)'
 
 
 def test_blas_of_the_wheels(report: Any) -> None:
@@ -147,6 +148,14 @@ def test_a_device_that_does_not_exist(capsys: pytest.CaptureFixture[str], device
 def test_without_a_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert command_line.main([]) == 2
     assert 'doctor' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize('main', [command_line.main, compat_command_line.main])
+def test_version(main: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(['--version'])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f'minichainer {chainer.__version__}\n'
 
 
 # --- what the BLAS does not do ------------------------------------------------------------------------------------

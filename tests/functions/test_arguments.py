@@ -47,7 +47,8 @@ def test_a_number_is_taken(value: Any) -> None:
 def test_what_is_not_a_number_is_refused(value: Any) -> None:
     with pytest.raises(TypeError) as caught:
         OP.number(value, 'ratio')
-    assert str(caught.value) == f'op: number expected as ratio, got {value!r}'
+    remedy = '; write int(ratio)' if value == '1' else ''
+    assert str(caught.value) == f'op: number expected as ratio, got {value!r}{remedy}'
 
 
 def test_a_flag_is_a_bool_or_an_int() -> None:

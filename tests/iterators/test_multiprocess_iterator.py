@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import faulthandler
 import multiprocessing
 import os
 import pickle
@@ -229,12 +230,18 @@ def once(path: Path, deadly: Callable[[], Any]) -> Any:
         deadly()
 
 
+def crash() -> None:
+    """Dies by SIGSEGV without the report of pytest, which readers of `make test` would take for a fault."""
+    faulthandler.disable()
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
 @pytest.mark.parametrize(
     ('deadly', 'reason'),
     [
         (lambda: os._exit(3), 'exit code 3'),
         (lambda: os.kill(os.getpid(), signal.SIGKILL), 'signal SIGKILL, perhaps for lack of memory'),
-        (lambda: os.kill(os.getpid(), signal.SIGSEGV), 'signal SIGSEGV'),
+        (crash, 'signal SIGSEGV'),
         (lambda: sys.exit(5), 'exit code 5'),
     ],
 )
@@ -254,6 +261,13 @@ def test_a_process_that_dies_is_an_error_at_once_and_the_batch_is_not_lost(
         assert multiprocessing.active_children() == []
         position = iterator.current_position
         assert iterator.next() == [position, position + 1, position + 2]
+
+
+def test_a_wanted_crash_prints_nothing() -> None:
+    command = [sys.executable, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', __file__, '-k', 'dies and SIGSEGV']
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert '1 passed' in done.stdout and done.returncode == 0
+    assert 'Fatal Python error' not in done.stdout + done.stderr
 
 
 def test_a_process_that_is_killed_from_outside_is_noticed() -> None:

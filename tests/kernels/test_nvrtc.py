@@ -10,7 +10,7 @@ import pytest
 
 from minichainer import optimizers
 from minichainer.kernels.cuda import gradients, layerwise, sequences, updates
-from minichainer.kernels.cuda._table import NOT_RUN, ElementwiseKernel, _table
+from minichainer.kernels.cuda._table import ElementwiseKernel, _table
 from tests.kernels import cpp, nvrtc
 from tests.kernels.rules import SETTINGS
 
@@ -39,7 +39,6 @@ def of_arguments(arguments: Any, **dtypes: str) -> str:
 @pytest.mark.parametrize('architecture', nvrtc.ARCHITECTURES)
 @pytest.mark.parametrize('kernel', cpp.declared(), ids=lambda kernel: kernel.name)
 def test_declared_kernels(kernel: Any, architecture: str) -> None:
-    assert kernel.ran_on, f'say where {kernel.name} has run, or {NOT_RUN!r}'
     for dtypes in kernel.dtypes:
         nvrtc.compile_for(architecture, cpp.for_device(kernel, dtypes))
 

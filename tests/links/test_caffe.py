@@ -354,7 +354,7 @@ def test_without_protobuf_it_says_what_to_install(monkeypatch: pytest.MonkeyPatc
 
     net_parameter.cache_clear()
     monkeypatch.setattr(builtins, '__import__', without_protobuf)
-    with pytest.raises(ImportError, match=r"pip install 'minichainer\[caffe\]'"):
+    with pytest.raises(ImportError, match=r'pip install protobuf'):
         CaffeFunction(tmp_path / 'a.caffemodel')
 
 

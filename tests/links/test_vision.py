@@ -227,7 +227,7 @@ def test_without_pillow_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
         return load(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, '__import__', without_pillow)
-    with pytest.raises(ImportError, match=r"pip install 'minichainer\[image\]'"):
+    with pytest.raises(ImportError, match=r'pip install pillow'):
         vgg.prepare(np.ones((4, 5)))
 
 

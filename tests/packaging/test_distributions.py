@@ -116,13 +116,15 @@ def test_that_wheel_is_for_any_python(wheel: zipfile.ZipFile) -> None:
 def test_wheel_for_this_python(
     unpacked: Path, wheel: zipfile.ZipFile, tmp_path: Path, compiler: str, is_compiled: bool
 ) -> None:
-    """It is built even where nothing can be compiled."""
+    """It is built even where nothing can be compiled, and then is the wheel for any Python."""
     project = shutil.copytree(unpacked, tmp_path / 'project', ignore=shutil.ignore_patterns('build', '*.so'))
     built = _build('wheel', project, tmp_path / 'dist', **({} if is_compiled else {'CC': compiler}))
-    assert not built.name.endswith('-py3-none-any.whl')
+    assert built.name.endswith('-py3-none-any.whl') != is_compiled
     with zipfile.ZipFile(built) as archive:
         assert _contents(archive) == _contents(wheel)
         assert any(name.endswith(COMPILED) for name in archive.namelist()) == is_compiled
+        (described,) = [name for name in archive.namelist() if name.endswith('.dist-info/WHEEL')]
+        assert f'Root-Is-Purelib: {str(not is_compiled).lower()}\n' in archive.read(described).decode()
 
 
 def test_wheel_has_the_licence_and_the_entry_point(wheel: zipfile.ZipFile) -> None:

@@ -89,7 +89,7 @@ def test_expect_says_what_was_expected_and_what_came(condition: Any, text: str) 
 def test_a_message_about_float32_and_float64_names_scalars_of_numpy() -> None:
     widens = (np.ones(1, 'f') * np.float64(1)).dtype == np.float64
     message = str(T.InvalidType('dtype float32', 'float64'))
-    assert ('write float(np.sqrt(2.))' in message) == widens
+    assert ('give float(np.sqrt(2.))' in message) == widens
     assert 'scalar' not in str(T.InvalidType('dtype float32', 'int32'))
     again = pickle.loads(pickle.dumps(T.InvalidType('dtype float32', 'float64')))
     assert str(again) == message

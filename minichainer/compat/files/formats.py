@@ -12,6 +12,7 @@ from minichainer.compat.files.safetensors import read_safetensors
 from minichainer.serializer import SnapshotError
 from minichainer.serializers._deserializer import EntryDeserializer
 from minichainer.serializers._npz_file import NpzFile
+from minichainer.serializers._other_files import foreign_start, is_torch
 from minichainer.serializers.hdf5 import HDF5Deserializer, open_hdf5
 from minichainer.serializers.npz import NpzDeserializer
 
@@ -75,7 +76,16 @@ def opened(path: str | os.PathLike[str], unsafe: bool = False) -> Iterator[tuple
     elif kind == 'caffemodel':
         yield kind, NpzDeserializer(caffe_entries(path), strict=False)
     elif kind == 'pickle':
+        _refuse_torch(path)
         entries, _ = pickled_entries(path, unsafe)
         yield kind, NpzDeserializer(entries, strict=False)
     else:
         raise SnapshotError(f'{os.fspath(path)}: {_ADVICE[kind]}')
+
+
+def _refuse_torch(path: str | os.PathLike[str]) -> None:
+    """Raises SnapshotError for a file of torch that is a pickle: its arrays are outside of it."""
+    with open(path, 'rb') as file:
+        start = file.read(16)
+    if is_torch(start):
+        raise SnapshotError(f'nothing was loaded: {os.fspath(path)} {foreign_start(start)}')

@@ -17,7 +17,7 @@ def _library() -> Any:
     try:
         return importlib.import_module('safetensors.numpy')
     except ImportError as error:
-        text = 'safetensors files need safetensors, which is not installed: pip install minichainer[safetensors]'
+        text = 'safetensors files need safetensors, which is not installed: pip install safetensors'
         raise RuntimeError(text) from error
 
 

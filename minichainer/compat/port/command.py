@@ -94,7 +94,7 @@ def inspect(paths: list[str], python2: bool = False) -> tuple[Report, list[tuple
     except ImportError as error:
         if error.name != 'libcst':
             raise
-        raise MissingLibrary('this command needs libcst: pip install minichainer[port]') from error
+        raise MissingLibrary('this command needs libcst: pip install libcst') from error
     report, changes, read = Report([], [], Counter()), [], []
     for path in sources.files(paths):
         try:

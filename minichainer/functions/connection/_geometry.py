@@ -34,9 +34,9 @@ class ConvolutionArguments(Arguments):
         """Raises InvalidType if images and filters differ in number of axes, or are not float arrays."""
         shapes = f'shapes {x.shape} and {W.shape}'
         if self.planar and (x.ndim != 4 or W.ndim != 4):
-            raise self.misfit('x and W with 4 axes', shapes)
+            raise self.misfit('x and W with 4 axes', shapes + _one_image(x, W))
         if x.ndim != W.ndim or x.ndim < 2:
-            raise self.misfit('x and W with the same number of axes, at least 2', shapes)
+            raise self.misfit('x and W with the same number of axes, at least 2', shapes + _one_image(x, W))
         if x.dtype.kind != 'f' or W.dtype.kind != 'f':
             raise self.misfit('x and W of a float dtype', f'{x.dtype} and {W.dtype}')
 
@@ -56,7 +56,7 @@ class ConvolutionArguments(Arguments):
             raise TypeError(f'{self.name}: expected groups to divide the input channels and the filters, {got}')
         if channels != W.shape[1] * groups:
             expected = f'x.shape[1] == W.shape[1] * groups = {W.shape[1] * groups}'
-            raise self.misfit(expected, f'{channels} {shapes}')
+            raise self.misfit(expected, f'{channels} {shapes}{_channels_last(x, W.shape[1] * groups)}')
         if filters % groups:
             raise ValueError(f'{self.name}: expected groups to divide the number of filters, {got}')
 
@@ -79,3 +79,15 @@ def same_dtype(arguments: Arguments, x: Variable, W: Variable, b: Any) -> tuple[
     dtype = numpy.promote_types(x.dtype, W.dtype)
     converted = [v if v is None or v.dtype == dtype else as_dtype(v, dtype) for v in (x, W, b)]
     return converted[0], converted[1], converted[2]
+
+
+def _one_image(x: Variable, W: Variable) -> str:
+    """What to write for an image without a batch axis."""
+    return '; for one image write x[None]' if x.ndim == W.ndim - 1 else ''
+
+
+def _channels_last(x: Variable, channels: int) -> str:
+    """What to write for images whose last axis has the channels."""
+    if x.ndim < 3 or x.shape[-1] != channels:
+        return ''
+    return f'; for channels in the last axis write x.transpose({(0, x.ndim - 1, *range(1, x.ndim - 1))})'

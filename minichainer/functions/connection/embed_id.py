@@ -76,7 +76,8 @@ def embed_id(x: Any, W: Any, ignore_label: int | None = None) -> Variable:
     """
     ids, W = _arguments.array(x, 'x'), as_variable(W)
     if W.ndim != 2 or W.dtype.kind != 'f' or ids.ndim < 1 or ids.dtype.kind != 'i':
-        raise _arguments.misfit('int x of shape (B, ...) and float W of shape (V, D)', described(ids, W))
+        remedy = '; write x.astype(np.int32)' if ids.dtype.kind in 'ufb' else ''
+        raise _arguments.misfit('int x of shape (B, ...) and float W of shape (V, D)', described(ids, W) + remedy)
     if ignore_label is not None:
         _arguments.number(ignore_label, 'ignore_label')
     ignored = None if ignore_label is None else ids == ignore_label

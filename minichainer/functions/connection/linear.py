@@ -16,6 +16,7 @@ from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.array.shape import reshape
 from minichainer.kernels.affine import add_products, affine, sum_of_rows
 from minichainer.recorder import record
+from minichainer.utils.type_check import InvalidType
 from minichainer.variable import Variable, as_variable
 
 _arguments = Arguments('LinearFunction', 'linear')
@@ -149,11 +150,23 @@ def _on_rows(x: Variable, W: Any, b: Any, n_batch_axes: int) -> Variable:
     """The general form, for any number of batch axes."""
     n_batch_axes = _arguments.integer(n_batch_axes, 'n_batch_axes', least=1)
     if x.ndim <= n_batch_axes:
-        raise ValueError(f'linear: x.ndim > n_batch_axes = {n_batch_axes} expected, got x.shape = {x.shape}')
+        text = f'linear: x.ndim > n_batch_axes = {n_batch_axes} expected, got x.shape = {x.shape}'
+        raise ValueError(f'{text}; for one example write x[None]' if x.ndim == 1 else text)
     batch, rest = x.shape[:n_batch_axes], x.shape[n_batch_axes:]
+    if W.ndim == 2 and _product(rest) != W.shape[1]:
+        raise _wrong_size(x.shape, n_batch_axes, W.shape)
     rows = reshape(x, (_product(batch), _product(rest)))
     y = linear(rows, W, b)
     return y if n_batch_axes == 1 else reshape(y, (*batch, y.shape[1]))
+
+
+def _wrong_size(x: tuple[int, ...], n_batch_axes: int, W: tuple[int, ...]) -> InvalidType:
+    """The error for axes that have another size, taken together, than the rows of W."""
+    expected = f'x of shape ({"batch, " * n_batch_axes}N) and W of shape (M, N)'
+    rows = (*x[:n_batch_axes], _product(x[n_batch_axes:]))
+    fitting = [n for n in range(1, len(x)) if _product(x[n:]) == W[1]]
+    remedy = f'; pass n_batch_axes={fitting[-1]}' if fitting else ''
+    return _arguments.misfit(expected, f'{x}, taken as {rows}, and {W}{remedy}')
 
 
 def _product(shape: tuple[int, ...]) -> int:

@@ -18,7 +18,8 @@ class PoolingArguments(Arguments):
         self.arrays(x=x)
         if x.ndim != n + 2:
             expected = f'x with {n + 2} axes (batch, channels, {n} spatial) expected'
-            raise ValueError(f'{self.name}: {expected}, got x.shape = {x.shape}')
+            remedy = '; for one image write x[None]' if x.ndim == n + 1 else ''
+            raise ValueError(f'{self.name}: {expected}, got x.shape = {x.shape}{remedy}')
 
     def images(self, x: Any) -> None:
         """Raises InvalidType unless x has four axes."""

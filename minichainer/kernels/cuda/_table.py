@@ -11,9 +11,6 @@ from typing import Any
 
 from minichainer.backends import cuda
 
-#: What ``ran_on`` says until a kernel has run on a device; then the device and the date.
-NOT_RUN = 'has not run on a device'
-
 _table: dict[str, ElementwiseKernel | ReductionKernel] = {}
 
 
@@ -25,15 +22,12 @@ class Declaration:
         inputs: names and types of the inputs, as CuPy takes them: ``'T x, raw S y, float32 eps'``.
         outputs: the same of the outputs.
         dtypes: combinations of dtypes of the placeholders for which it is meant, as in ``{'T': 'e', 'S': 'f'}``.
-        ran_on: the device on which it has run, and when.
     """
 
-    def __init__(
-        self, name: str, inputs: str, outputs: str, dtypes: Sequence[Mapping[str, str]], ran_on: str = NOT_RUN
-    ) -> None:
+    def __init__(self, name: str, inputs: str, outputs: str, dtypes: Sequence[Mapping[str, str]]) -> None:
         if name in _table:
             raise ValueError(f'two kernels are named {name}')
-        self.name, self.inputs, self.outputs, self.dtypes, self.ran_on = name, inputs, outputs, dtypes, ran_on
+        self.name, self.inputs, self.outputs, self.dtypes = name, inputs, outputs, dtypes
 
 
 class ElementwiseKernel(Declaration):
@@ -42,7 +36,7 @@ class ElementwiseKernel(Declaration):
     Args:
         body: C++ of the loop's body.
         preamble: C++ before the kernel.
-        declared: the other arguments of :class:`Declaration`.
+        declared: ``dtypes`` of :class:`Declaration`.
     """
 
     def __init__(
@@ -67,7 +61,7 @@ class ReductionKernel(Declaration):
         identity: C++ of the value that changes nothing when it is joined.
         reduce_type: C++ type of what is joined; by default that of the output.
         preamble: C++ before the kernel.
-        declared: the other arguments of :class:`Declaration`.
+        declared: ``dtypes`` of :class:`Declaration`.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Updates of many parameters whose steps are as long as the norm of each parameter says, as LAMB's.
 
 Three launches for all parameters: the directions of the steps, with the states, and squares summed by each thread;
-norms; and the steps. These sources have not run on a device.
+norms; and the steps.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Many arrays put into one, and one divided into many: all of them are arguments of one launch.
 
-T is their dtype. These sources have not run on a device.
+T is their dtype.
 """
 
 from __future__ import annotations

@@ -11,11 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from minichainer.backends import cuda
-from minichainer.kernels.cuda._table import NOT_RUN
 from minichainer.kernels.cuda.tracing import statements
 
 __all__ = [
-    'NOT_RUN', 'Update', 'arguments', 'computing', 'element', 'limit', 'parameters', 'pointers', 'pointing',
+    'Update', 'arguments', 'computing', 'element', 'limit', 'parameters', 'pointers', 'pointing',
     'source_of', 'steps_of', 'update',
 ]  # fmt: skip
 

@@ -88,7 +88,7 @@ def net_parameter(numbers: str = 'bytes') -> Any:
     try:
         from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
     except ImportError as error:
-        raise ImportError("models of Caffe need protobuf: pip install 'minichainer[caffe]'") from error
+        raise ImportError('models of Caffe need protobuf: pip install protobuf') from error
     file = descriptor_pb2.FileDescriptorProto(name='minichainer_caffe.proto', package=_PACKAGE, syntax='proto2')
     for name, fields in _MESSAGES.items():
         message = file.message_type.add(name=name)

@@ -88,7 +88,7 @@ class CaffeFunction(Chain):
         split_map: dict of the outputs of Split layers, and of what they are copies.
 
     Raises:
-        ImportError: protobuf is not installed (``pip install 'minichainer[caffe]'``).
+        ImportError: protobuf is not installed (``pip install protobuf``).
         google.protobuf.message.DecodeError: the file is not one of Caffe, or not complete.
         RuntimeError: a layer has a type, or an option, that is not supported. The message names it.
         ValueError: the weights of a layer do not fit. The message names it.

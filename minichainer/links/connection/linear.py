@@ -120,8 +120,9 @@ def in_size_of(shape: tuple[int, ...], n_batch_axes: int) -> int:
     if n_batch_axes < 1:
         raise ValueError(f'n_batch_axes should be greater than 0. Linear got {n_batch_axes}')
     if len(shape) <= n_batch_axes:
+        remedy = '; for one example write x[None]' if len(shape) == 1 else ''
         raise ValueError(
             f'Linear: in_size is not known yet and cannot be taken from an x of shape {shape}: '
-            f'expected more than n_batch_axes = {n_batch_axes} axes'
+            f'expected more than n_batch_axes = {n_batch_axes} axes{remedy}'
         )
     return math.prod(shape[n_batch_axes:])

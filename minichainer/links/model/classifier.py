@@ -11,6 +11,8 @@ from minichainer.functions.evaluation.accuracy import accuracy
 from minichainer.functions.loss.softmax_cross_entropy import softmax_cross_entropy
 from minichainer.link.link import Chain, Link
 from minichainer.links._arguments import LinkArguments
+from minichainer.utils.type_check import InvalidType
+from minichainer.variable import as_array
 
 
 class Classifier(Chain):
@@ -24,7 +26,9 @@ class Classifier(Chain):
     Args:
         predictor: the link that predicts.
         lossfun: function of prediction and label.
-        accfun: function of prediction and label; None if ``compute_accuracy`` is set to False.
+        accfun: function of prediction and label, such as :func:`~minichainer.functions.r2_score` if labels are
+            numbers, and :func:`~minichainer.functions.binary_accuracy` for ``sigmoid_cross_entropy``; None if
+            ``compute_accuracy`` is set to False.
         label_key: where the label is among the arguments: position or keyword.
 
     Raises:
@@ -86,9 +90,29 @@ class Classifier(Chain):
         self.loss = self.lossfun(self.y, label)
         reporter.report({'loss': self.loss}, self)
         if self.compute_accuracy:
-            self.accuracy = self.accfun(self.y, label)
+            self.accuracy = self._accuracy(label)
             reporter.report({'accuracy': self.accuracy}, self)
         return self.loss
+
+    def _accuracy(self, label: Any) -> Any:
+        try:
+            return self.accfun(self.y, label)
+        except InvalidType as error:
+            if self.accfun is not accuracy:
+                raise
+            raise self._about_accuracy(error, as_array(label)) from error
+
+    def _about_accuracy(self, error: InvalidType, label: Any) -> InvalidType:
+        """The error of :func:`accuracy` for labels that suit the loss; these stay, so another measure is needed."""
+        if self.lossfun is softmax_cross_entropy and 'one-hot' in str(error):
+            return error
+        name = getattr(self.lossfun, '__name__', repr(self.lossfun))
+        measure = 'F.binary_accuracy' if label.dtype.kind in 'iu' else 'F.r2_score'
+        if self.lossfun is softmax_cross_entropy:  # shares of classes, which no measure takes
+            measure = 'lambda y, t: F.accuracy(y, t.argmax(axis=1))'
+        actual = f'{error.actual.partition(";")[0]}; the labels suit lossfun={name}, and not accfun=accuracy'
+        remedy = f'pass accfun={measure}, or set compute_accuracy = False in the {type(self).__name__}'
+        return InvalidType(error.expect, actual, f'{str(error).partition(error.actual)[0]}{actual}: {remedy}')
 
     def _without_label(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -154,7 +154,8 @@ class NStepRNNBase(ChainList):
 def _checked_sequences(xs: Any, name: str) -> list[Variable]:
     """The sequences as Variables; raises an error unless they are matrices."""
     if not isinstance(xs, (list, tuple)):
-        raise TypeError(f'{name}: xs must be a list or tuple of sequences, got {type(xs).__name__}')
+        remedy = '; write list(xs)' if getattr(xs, 'ndim', 0) == 3 else ''
+        raise TypeError(f'{name}: xs must be a list or tuple of sequences, got {type(xs).__name__}{remedy}')
     if not xs:
         raise ValueError(f'{name}: xs must have at least one sequence, got an empty {type(xs).__name__}')
     variables = [as_variable(x) for x in xs]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy
 
+from minichainer.errors import check_numbers
 from minichainer.optimizer._foreign_names import check_attribute
 from minichainer.training.extension import Extension
 
@@ -104,6 +105,7 @@ class ExponentialShift(_Shift):
         target: float | None = None,
         optimizer: Any = None,
     ) -> None:
+        check_numbers('ExponentialShift', rate=rate)
         if rate < 0:
             raise ValueError(f'ExponentialShift: the rate must not be negative, got {rate}')
         super().__init__(attr, init, optimizer)
@@ -149,6 +151,7 @@ class StepShift(_Shift):
         target: float | None = None,
         optimizer: Any = None,
     ) -> None:
+        check_numbers('StepShift', gamma=gamma, step=step)
         super().__init__(attr, init, optimizer)
         self._gamma = gamma
         self._step = step
@@ -189,6 +192,7 @@ class MultistepShift(_Shift):
     def __init__(
         self, attr: str, gamma: float, step_value: Sequence[int], init: float | None, optimizer: Any = None
     ) -> None:
+        check_numbers('MultistepShift', gamma=gamma)
         super().__init__(attr, init, optimizer)
         self._gamma = gamma
         self._step_value = step_value
@@ -240,6 +244,7 @@ class InverseShift(_Shift):
         target: float | None = None,
         optimizer: Any = None,
     ) -> None:
+        check_numbers('InverseShift', gamma=gamma, power=power)
         if gamma < 0:
             raise ValueError(f'InverseShift does not support negative gamma, got {gamma}')
         super().__init__(attr, init, optimizer)
@@ -289,6 +294,7 @@ class PolynomialShift(_Shift):
         target: float | None = None,
         optimizer: Any = None,
     ) -> None:
+        check_numbers('PolynomialShift', rate=rate, max_count=max_count)
         super().__init__(attr, init, optimizer)
         self._rate = rate
         self._max_count = max_count
@@ -326,6 +332,7 @@ class WarmupShift(_Shift):
     def __init__(
         self, attr: str, warmup_start: float | None, warmup_iter: int, init: float, optimizer: Any = None
     ) -> None:
+        check_numbers('WarmupShift', warmup_iter=warmup_iter, init=init)
         super().__init__(attr, warmup_start, optimizer)
         self._warmup_iter = warmup_iter
         self._end = init

@@ -1,10 +1,9 @@
-"""What to do about arguments that cannot be checked, and about common errors inside of the function."""
+"""What to do about arguments that cannot be checked."""
 
 from __future__ import annotations
 
 import inspect
 import numbers
-import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -91,7 +90,7 @@ def _flat(value: Any) -> Iterator[Any]:
 
 def add_hint(error: Exception, func: Callable[..., Any], inputs: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Adds to an exception of the function what may be the reason, if it is a common one."""
-    hint = _forgotten(error) or _arguments(error, func, inputs, kwargs)
+    hint = _arguments(error, func, inputs, kwargs)
     if not hint:
         return
     add_note = getattr(error, 'add_note', None)
@@ -99,34 +98,6 @@ def add_hint(error: Exception, func: Callable[..., Any], inputs: Sequence[Any], 
         add_note(hint)
     elif len(error.args) == 1 and isinstance(error.args[0], str):  # Python 3.10
         error.args = (f'{error.args[0]}\n{hint}',)
-
-
-def _forgotten(error: Exception) -> str:
-    """The hint for a backward that unpacks what it has not retained."""
-    frames = list(traceback.walk_tb(error.__traceback__))
-    if not frames or not isinstance(error, (ValueError, IndexError)):
-        return ''
-    frame = frames[-1][0]
-    node = frame.f_locals.get('self')
-    if not isinstance(node, FunctionNode):
-        return ''
-    for kind, kept in (('inputs', node._input_indexes_to_retain), ('outputs', node._output_indexes_to_retain)):
-        if f'get_retained_{kind}' in frame.f_code.co_names:
-            count = len(node.edges or ()) if kind == 'inputs' else node.output_count
-            if len(kept or ()) < count:
-                return _retain(node.label, kind, kept or (), count)
-    return ''
-
-
-def _retain(label: str, kind: str, kept: Sequence[int], count: int) -> str:
-    """What to do about inputs or outputs that are not retained."""
-    which = f'only those of numbers {tuple(kept)}' if kept else 'none'
-    all_of_them = tuple(range(count))
-    return (
-        f'{label}.backward calls self.get_retained_{kind}(), but forward has retained {which}: call '
-        f'self.retain_{kind}({all_of_them}) in forward'
-        + (', or with the numbers that are needed' if count > 1 else '')
-    )
 
 
 def _arguments(error: Exception, func: Callable[..., Any], inputs: Sequence[Any], kwargs: Mapping[str, Any]) -> str:

@@ -63,7 +63,7 @@ def _figure(height: float, paper: str = 'white') -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError("a picture needs matplotlib: pip install 'minichainer[plot]'") from error
+        raise ImportError('a picture needs matplotlib: pip install matplotlib') from error
     return Figure(figsize=(_WIDTH, height), layout='constrained', facecolor=paper, dpi=120)
 
 

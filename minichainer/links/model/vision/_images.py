@@ -47,7 +47,7 @@ def check_pillow() -> None:
     try:
         import PIL.Image  # noqa: F401
     except ImportError as error:
-        raise ImportError("prepare needs Pillow: pip install 'minichainer[image]'") from error
+        raise ImportError('prepare needs Pillow: pip install pillow') from error
 
 
 def _from_array(pixels: numpy.ndarray) -> Any:
