@@ -29,7 +29,8 @@ _CLOSE = 0.25
 _RUN = 3
 #: Larger steps, none of which moves a function that is constant there: rounding is finer.
 _LARGE = (5e-3, 2.5e-2, 0.125, 0.5, 0.9)
-#: Where, in steps, a function that is constant at the point is asked whether it moves, and by which part of a step.
+#: Where, in steps, a function that is constant at the point is asked whether it moves, and by which part of the least
+#: step of a run.
 _AWAY, _BY = (6.0, 40.0, 260.0), 0.25
 #: The rounding of values is that of the point up to this distance.
 _NEAR = 0.1
@@ -126,9 +127,9 @@ def _moves_away(curve: Curve, runs: Any) -> Any:
     """Where a function that the first step of a run does not move is moved by a part of it somewhere near."""
     moves, first = np.zeros(runs.shape[1:], bool), np.argmax(runs, axis=0)
     for k in np.unique(first).tolist():
-        step = _STEPS[k]
+        step, least = _STEPS[k], _BY * _STEPS[k + _RUN - 1]
         for z in (sign * away * step for away in _AWAY if away * step <= _NEAR for sign in (1, -1)):
             here = np.asarray(curve(z)[0], float)
-            beside = [np.asarray(curve(z + by)[0], float) for by in (_BY * step, -_BY * step)]
+            beside = [np.asarray(curve(z + by)[0], float) for by in (least, -least)]
             moves |= np.all([b != here for b in beside], axis=0) & (first == k)
     return moves

@@ -36,7 +36,9 @@ def test_values(name, shape, detect, error):
 
 @pytest.mark.parametrize('detect', [False, True])
 @pytest.mark.parametrize('gy', [1, 1.0, np.ones(()), np.float64(1)], ids=['int', 'float', 'array', 'float of NumPy'])
-@pytest.mark.parametrize('kind', [float, np.float64, lambda y: Variable(np.asarray(y))], ids=str)
+@pytest.mark.parametrize(
+    'kind', [float, np.float64, lambda y: Variable(np.asarray(y))], ids=['float', 'float64', 'Variable']
+)
 def test_functions_that_return_numbers(kind, gy, detect):
     x = np.array(2.0)
     for outputs, gys in (((kind,), (gy,)), ((kind, None), (gy, None))):

@@ -13,6 +13,8 @@ import minichainer.links as L
 from minichainer.errors import MatrixWarning
 from minichainer.gradient_check import GradcheckError, UnresolvedError, check_backward, check_gradients, gradcheck
 from minichainer.sequential import Sequential
+from tests.verification.catalogue import scoring
+from tests.verification.catalogue.everything import PLANTED
 from tests.verification.planting import node
 from tests.verification.test_pieces_and_offsets import in_floats
 
@@ -133,6 +135,19 @@ def test_stairs_at_many_digits_have_the_slope_0(name: str) -> None:
         with pytest.raises(GradcheckError) as found:
             check_backward(STRAIGHT[name], X, np.random.RandomState(seed).normal(size=X.shape))
         assert not isinstance(found.value, UnresolvedError)
+
+
+@pytest.mark.parametrize('seed', [5, 13])
+def test_a_step_that_rounding_hides_by_chance_is_no_slope_of_0(seed: int) -> None:
+    """Values in float32, whose differences at three small steps happen to be 0."""
+    entry = next(entry for entry in PLANTED if entry.name == 'sum of tanh in float32: None')
+    assert scoring.run(entry, (3, 4), 'd', seed).verdict == 'fail'
+
+
+def test_subnormal_products_of_float32_are_rounded() -> None:
+    p = np.array([[1.21e-9, 9.9e24, 48.8], [3.36311631e-44, 1.35505562e-42, 6.9e-2]], 'f')
+    for seed in range(8):
+        assert check_gradients(lambda p: -F.sum(p * F.log(p), axis=1), p, seed=seed).verdict == 'pass'
 
 
 # --- many kinks ---
