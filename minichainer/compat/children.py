@@ -2,11 +2,13 @@
 
 A child of ``multiprocessing`` that is spawned, or made by a fork server, starts as a new interpreter. It unpickles
 a dict of preparations, then imports the program's main module, which may begin with ``import chainer``. So the dict
-gets one more entry, whose unpickling runs the code.
+gets one more entry, whose unpickling runs the code. A fork server imports that module itself from Python 3.14 on,
+without these preparations; so it is told not to.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import sys
 from multiprocessing import spawn
 from typing import Any
@@ -47,3 +49,12 @@ class InChildren(Changes):
             return {**before(process), f'compat_{name}': _Code(code)}
 
         self.set(spawn, 'get_preparation_data', get_preparation_data)
+        if 'forkserver' in multiprocessing.get_all_start_methods():
+            self._leave_the_program_to_children()
+
+    def _leave_the_program_to_children(self) -> None:
+        from multiprocessing import forkserver  # not to be had on Windows
+
+        server: Any = forkserver._forkserver  # type: ignore[attr-defined]
+        modules = getattr(server, '_preload_modules', [])
+        self.set(server, '_preload_modules', [name for name in modules if name != '__main__'])
