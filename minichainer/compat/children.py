@@ -55,6 +55,6 @@ class InChildren(Changes):
     def _leave_the_program_to_children(self) -> None:
         from multiprocessing import forkserver  # not to be had on Windows
 
-        server: Any = forkserver._forkserver  # type: ignore[attr-defined]
+        server: Any = forkserver._forkserver
         modules = getattr(server, '_preload_modules', [])
         self.set(server, '_preload_modules', [name for name in modules if name != '__main__'])

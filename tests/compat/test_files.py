@@ -294,10 +294,11 @@ class Net(chainer.Chain):
         self.add_persistent('count', np.array([4]))
 
 
-def test_classes_of_the_user(tmp_path: Path) -> None:
+@pytest.mark.parametrize('protocol', range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_classes_of_the_user(protocol: int, tmp_path: Path) -> None:
     net = Net(2)
     path = tmp_path / 'net.pkl'
-    path.write_bytes(pickle.dumps(net))
+    path.write_bytes(pickle.dumps(net, protocol))
     with pytest.raises(SnapshotError, match=r"classes=\{'Net': Net\}"):
         files.load_pickle(path, unsafe=True)
     loaded, made = files.load_pickle(path, unsafe=True, classes={'Net': Net})

@@ -19,6 +19,8 @@ from minichainer.compat.files.classes import build
 from minichainer.compat.files.shells import Shell, is_link, shell_class
 from minichainer.serializer import SnapshotError
 
+#: Functions that make arrays, and where they are; the last is that of protocol 5, the default from Python 3.14 on.
+_MAKERS = {'_reconstruct': 'multiarray', 'scalar': 'multiarray', '_frombuffer': 'numeric'}
 _ARRAYS = ('numpy.core.multiarray', 'numpy._core.multiarray', 'numpy.core.numeric', 'numpy._core.numeric')
 #: Classes and functions that pickles may call: they make arrays and containers, and do nothing else.
 _PLAIN = {
@@ -45,8 +47,8 @@ class _Unpickler(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         module = _RENAMED.get(module, module)
-        if module in _ARRAYS and name in ('_reconstruct', 'scalar', '_frombuffer'):
-            return getattr(_multiarray(), name)
+        if module in _ARRAYS and name in _MAKERS:
+            return getattr(_of_core(_MAKERS[name]), name)
         if name in _PLAIN.get(module, ()):
             return getattr(importlib.import_module(module), name)
         if module == 'copyreg' and name == '_reconstructor':
@@ -57,9 +59,10 @@ class _Unpickler(pickle.Unpickler):
         return shell_class(module, name)
 
 
-def _multiarray() -> Any:
-    name = 'numpy._core.multiarray' if numpy.__version__ >= '2' else 'numpy.core.multiarray'
-    return importlib.import_module(name)
+def _of_core(name: str) -> Any:
+    """A private module of NumPy."""
+    core = 'numpy._core' if int(numpy.__version__.partition('.')[0]) >= 2 else 'numpy.core'
+    return importlib.import_module(f'{core}.{name}')
 
 
 def read_pickle(file: str | os.PathLike[str], unsafe: bool) -> tuple[Any, list[str]]:
