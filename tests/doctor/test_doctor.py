@@ -59,7 +59,8 @@ def test_extras_are_those_of_the_package(report: Any) -> None:
         for name, packages in re.findall(r'^(\w+) = \[(.*)\]$', section, re.MULTILINE)
         if not name.startswith('cuda')  # reported with the devices
     }
-    extras.pop('port')  # a part of compat
+    for part_of_compat in ('port', 'py2'):
+        extras.pop(part_of_compat)
     assert extras.pop('precise') == (), 'mpmath is a dependency'
     assert extras == command.EXTRAS
     assert {f'extra {name}' for name in extras} <= report['versions'].keys()

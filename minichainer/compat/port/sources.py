@@ -96,7 +96,7 @@ def _as_python3(text: bytes | str, python2: bool) -> tuple[bytes | str, bool]:
         raise SourceError(line, f'this file is in Python 2 ({was.strip()}): skipped; --py2 converts it')
     if importlib.util.find_spec('fissix') is None:
         raise SourceError(
-            line, f'this file is in Python 2 ({was.strip()}): --py2 needs fissix: pip install minichainer[py2]'
+            line, f'this file is in Python 2 ({was.strip()}): --py2 needs fissix: pip install libcst fissix'
         )
     return _converted(text, line), True
 

@@ -344,6 +344,7 @@ class ThreadQueueWriter(QueueWriter, ThreadWriter):
 
     Args:
         savefun: Function ``savefun(path, target, **kwds)``.
+        task: Function ``task(filename, outdir, target)`` in the place of ``savefun``.
         kwds: Keyword arguments of ``savefun``.
 
     .. admonition:: Example
@@ -369,6 +370,7 @@ class ProcessQueueWriter(QueueWriter, ProcessWriter):
 
     Args:
         savefun: Function ``savefun(path, target, **kwds)``.
+        task: Function ``task(filename, outdir, target)`` in the place of ``savefun``.
         kwds: Keyword arguments of ``savefun``.
 
     .. admonition:: Example
