@@ -49,7 +49,7 @@ class OfConstants(weakref.ref[Any]):
 
 def constants_creator(node: Any) -> Any:
     """The function of constants whose result the owner of a leaf is; None for other nodes."""
-    owner = getattr(node, 'owner', None)
+    owner: Any = getattr(node, 'owner', None)
     return owner.creator if owner.__class__ is OfConstants else None
 
 

@@ -233,10 +233,11 @@ def of_constants(
     node.edges, node.level, node.saved = tuple(edges), 1, saved  # ranks are computed when somebody asks
     node.output_count, node._output_nodes = len(places), tuple(places)
     node._owners = tuple(map(_reference, results))
-    if len(places) == 1:
-        node.shape, node.dtype = leaf.shape, leaf.dtype
+    kinds = [(y.edge.shape, y.edge.dtype) for y in results]
+    if len(kinds) == 1:
+        ((node.shape, node.dtype),) = kinds
     else:
-        node._output_kinds = [(y.edge.shape, y.edge.dtype) for y in results]
+        node._output_kinds = kinds
     return tuple(results)
 
 

@@ -33,7 +33,8 @@ def rows() -> dict[str, dict[str, str]]:
 @functools.cache
 def _module_names() -> dict[str, str]:
     """The names under which Chainer's modules import others, and these."""
-    return dict(line.split(' ') for line in MODULES.strip().splitlines())
+    pairs = [line.partition(' ') for line in MODULES.strip().splitlines()]
+    return {name: module for name, _, module in pairs}
 
 
 @functools.cache

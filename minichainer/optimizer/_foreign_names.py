@@ -7,7 +7,7 @@ from typing import Any
 
 #: Only these are refused where they mean nothing: programs keep values of their own on optimizers, under other names.
 #: They are names of other frameworks, and the hyperparameters of each optimizer of this package (:func:`note_names`).
-NAMES = set('lr learning_rate step_size momentum betas epsilon'.split())
+NAMES: set[str] = set('lr learning_rate step_size momentum betas epsilon'.split())
 
 
 def note_names(kind: type, names: Iterable[str]) -> None:

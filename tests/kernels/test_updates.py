@@ -245,7 +245,7 @@ def test_a_coefficient_that_must_be_there() -> None:
     param = Parameter(np.ones(2, 'f'))
     param.grad = np.ones(2, 'f')
     rule = SGDRule()
-    with pytest.raises(TypeError, match='number expected as lr, got None; leave it out for 0.01'):
+    with pytest.raises(TypeError, match=r'number expected as lr, got None; leave it out for 0\.01'):
         rule.hyperparam.lr = None
     vars(rule.hyperparam)['lr'] = None
     with pytest.raises(TypeError):

@@ -79,8 +79,8 @@ def _seeing(function: Callable[[Any], Any], shape: tuple[int | None, ...]) -> Ca
 def _merged(check: LinkArguments, name: str, value: Any, shape: tuple[int | None, ...]) -> Any:
     """An array with its first two axes merged, after checking its shape; other initializers as they are."""
     check.initializers(**{name: value})
-    if callable(value) and not isinstance(value, Initializer):
-        return _seeing(value, shape)
+    if callable(value):
+        return value if isinstance(value, Initializer) else _seeing(value, shape)
     if getattr(value, 'ndim', 0) == 0:
         return value
     if value.ndim != len(shape) or any(n != m for n, m in zip(value.shape, shape, strict=True) if m is not None):
