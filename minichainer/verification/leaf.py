@@ -17,6 +17,7 @@ from minichainer.verification.directional_derivatives import Along, Derivatives
 from minichainer.verification.directions import by_size
 from minichainer.verification.localization import AS_LARGE, Locator
 from minichainer.verification.shares import hidden_elements
+from minichainer.verification.small_steps import difference
 from minichainer.verification.verdict import FAIL, NONDIFFERENTIABLE, PASS, UNRESOLVED
 
 #: Calls of the function that may be made for each leaf if nothing looks wrong.
@@ -142,13 +143,10 @@ def _examine_zeros(derivatives: Derivatives, i: int, directions: Sequence[Any], 
 
 def _has_slope(derivatives: Derivatives, i: int, direction: Any) -> bool:
     """Whether two steps agree on a slope that is not 0: of small elements, which steps in proportion hardly move."""
-    path, rows = derivatives.path(i, direction), []
-    for t in _STEPS:
-        (above, size), (below, _) = ([np.asarray(a, float) for a in path(sign * t)] for sign in (1, -1))
-        rows.append(((above - below) / (2 * t), abs(above + below) / t, 8 * derivatives.precision * size / t))
-    (before, bend_before, _), (slope, bend, lost) = rows
-    visible = (abs(slope) > lost) & (abs(slope - before) <= BLURRED * abs(slope))
-    return bool((visible & (bend <= 0.5 * bend_before + lost)).any())
+    path = derivatives.path(i, direction)
+    (before, bend_before, _), (slope, bend, lost) = [difference(path, t, derivatives.precision) for t in _STEPS]
+    visible = (abs(slope) > 2 * lost) & (abs(slope - before) <= BLURRED * abs(slope))
+    return bool((visible & (abs(bend) <= 0.5 * abs(bend_before) + 2 * lost)).any())
 
 
 def hides_elements(derivatives: Derivatives, i: int, directions: Sequence[Any]) -> bool:

@@ -175,7 +175,7 @@ def spell(order_check: OrderCheck) -> None:
         report,
         options,
         lambda: TorchComparison(order_check).agreement(),
-        lambda: ChainerComparison(order_check).contradicts(),
+        lambda: ChainerComparison(order_check).disagrees(rounding_counts=True),
     )
     report.notes += found.notes
     if found.warning:

@@ -97,11 +97,11 @@ def agree_at_small_steps(curve: Curve, analytic: Any, claimed: Any, precision: f
     """
     with np.errstate(all='ignore'):
         allowed = _CLOSE * abs(np.asarray(claimed) - analytic)
-        differences = {k: _difference(curve, _STEPS[k], precision) for k in _FIRST}
+        differences = {k: difference(curve, _STEPS[k], precision) for k in _FIRST}
         if all((abs(d - claimed) <= allowed).all() for d, _, _ in differences.values()):
             return np.zeros(np.shape(analytic), bool)
         for k in set(range(len(_STEPS))).difference(_FIRST):
-            differences[k] = _difference(curve, _STEPS[k], precision)
+            differences[k] = difference(curve, _STEPS[k], precision)
         rows = [differences[k] for k in range(len(_STEPS))]
         near = [(abs(d - analytic) <= allowed) & (abs(bend) <= 2 * allowed) for d, bend, _ in rows]
         close = np.stack([right & (lost <= allowed) for right, (_, _, lost) in zip(near, rows, strict=True)])
@@ -111,7 +111,7 @@ def agree_at_small_steps(curve: Curve, analytic: Any, claimed: Any, precision: f
     return found & ~still | still & (_is_flat(curve) | _moves_away(curve, runs)) if still.any() else found
 
 
-def _difference(curve: Curve, t: float, precision: float) -> tuple[Any, Any, Any]:
+def difference(curve: Curve, t: float, precision: float) -> tuple[Any, Any, Any]:
     """The central difference, by how much the one-sided ones differ, and what rounding may hide of it."""
     (above, size), (below, _) = ([np.asarray(a, float) for a in curve(sign * t)] for sign in (1, -1))
     return (above - below) / (2 * t), (above + below) / t, 4 * precision * size / t
