@@ -13,16 +13,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import math
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy
 
 from minichainer._locks import lock_of
-from minichainer.backends import _number_linalg
+from minichainer.backends import _number_linalg, number_work
 from minichainer.backends._number_ufuncs import as_array, by_method, computed
 
 _FLOAT64 = numpy.dtype('d')
@@ -43,25 +40,6 @@ def using() -> Iterator[None]:
         yield
     finally:
         _count(-1)
-
-
-class _Deadline(threading.local):
-    """The time of the processor, of each thread, after which operations on such arrays are refused."""
-
-    at = math.inf
-
-
-_deadline = _Deadline()
-
-
-@contextlib.contextmanager
-def within(seconds: float) -> Iterator[None]:
-    """Context manager in which ufuncs on such arrays raise TimeoutError after so many seconds of the processor."""
-    before, _deadline.at = _deadline.at, time.thread_time() + seconds
-    try:
-        yield
-    finally:
-        _deadline.at = before
 
 
 def _count(change: int) -> None:
@@ -100,6 +78,11 @@ class NumberArray(numpy.ndarray[Any, Any]):
         """A new array of numbers of the values of an array, exactly."""
         plain = values.view(numpy.ndarray) if isinstance(values, numpy.ndarray) else numpy.asarray(values)
         return _numbers(cls, plain).view(cls)
+
+    @classmethod
+    def cost(cls, name: str, operands: Sequence[Any] = ()) -> float:
+        """About how many additions one result of a ufunc or special function is worth."""
+        return 1.0
 
     @property
     def dtype(self) -> Any:
@@ -172,8 +155,7 @@ class NumberArray(numpy.ndarray[Any, Any]):
     # --- NumPy's protocols -------------------------------------------------------------------------------------
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
         cls = type(self)
-        if _deadline.at < math.inf and time.thread_time() > _deadline.at:
-            raise TimeoutError('computing on these numbers takes long')
+        number_work.charge(number_work.results_of(ufunc.__name__, method, inputs), cls.cost(ufunc.__name__, inputs))
         if method == 'at':
             ufunc.at(_target(cls, inputs[0]), *[_plain(cls, x) for x in inputs[1:]])
             return None
@@ -200,7 +182,10 @@ class NumberArray(numpy.ndarray[Any, Any]):
         args = tuple([_converted(cls, x) for x in args])
         kwargs = {key: x if key in ('out', 'where') else _converted(cls, x) for key, x in kwargs.items()}
         _keep_objects(kwargs, name)
-        return _result(cls, super().__array_function__(func, types, args, kwargs), None)
+        value = _result(cls, super().__array_function__(func, types, args, kwargs), None)
+        if name in number_work.CONTRACTIONS:
+            number_work.charge(number_work.contracted(args, value), cls.cost('multiply'))
+        return value
 
 
 # --- operands and results ------------------------------------------------------------------------------------------
@@ -294,6 +279,7 @@ def _factorized(cls: Any, name: str, args: Any, kwargs: Any) -> Any:
     function = _number_linalg.FUNCTIONS.get(name)
     if function is None:
         raise TypeError(f'{name}: not defined for arrays of numbers')
+    number_work.charge(number_work.factorized(name, args[0]), cls.cost('multiply'))
     with numpy.errstate(all='ignore'):
         found = function(*[_operand(cls, x) for x in args], **kwargs)
     if isinstance(found, tuple):
@@ -397,6 +383,7 @@ class _Special:
             if name == 'polygamma':
                 arrays = arrays[::-1]  # the order comes first
             cls = next(type(x) for x in arrays if isinstance(x, NumberArray))
+            number_work.charge(number_work.results_of(name, '__call__', arrays), cls.cost(name, arrays))
             return _result(cls, by_method(name, *[_operand(cls, x) for x in arrays]), None)
 
         return function

@@ -52,9 +52,9 @@ _CONSTANTS = 2.0**10
 _STILL_RIGHT, _CANCELLED = 1e-2, 1e-9
 #: The largest relative difference of slopes, measured by floats and here, that are the same.
 _ALIKE = 1e-2
-#: Unless high precision is asked for: the most elements in all, before and after a doubt, and the most seconds for
-#: measuring elements one by one.
-_FEW, _MANY, _LONGEST = 256, 2**14, 10.0
+#: Unless high precision is asked for: the most elements in all, before and after a doubt, and the most work, in
+#: additions, for measuring elements one by one.
+_FEW, _MANY, _LONGEST = 256, 2**14, 1e7
 
 
 class HighPrecision(ManyDigits):
@@ -75,7 +75,7 @@ class HighPrecision(ManyDigits):
     def locates(self, i: int) -> bool:
         """Whether the elements of a leaf can be measured one by one in a short time."""
         calls = 2 * len(self.steps) * min(self.derivatives.arrays[i].size, _FEW)
-        return bool(self.seconds * calls < _LONGEST)
+        return bool(self.work * calls < _LONGEST)
 
     def agrees_with(self, other: HighPrecision, i: int) -> bool:
         """Whether both have measured the same slope along a direction that shows a leaf to be wrong."""

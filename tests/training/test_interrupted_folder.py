@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,15 @@ def interrupting(monkeypatch: Any, name: str, when: str, times: list[str]) -> No
     monkeypatch.setattr(_file_lock.os, name, call)
 
 
+@pytest.fixture
+def handled() -> Iterator[None]:
+    """Ctrl-C raises KeyboardInterrupt also where a shell has started the tests in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures('handled')
 @pytest.mark.skipif(os.name == 'nt', reason='os.kill ends the process there')
 @pytest.mark.parametrize('when', ['before', 'after'])
 @pytest.mark.parametrize('name', ['truncate', 'remove'])

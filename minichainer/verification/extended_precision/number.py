@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
 
 from minichainer.backends.number_arrays import NumberArray
+from minichainer.verification.extended_precision.costs import cost
 from minichainer.verification.extended_precision.functions import (
     DIGITS,
     NEAREST,
@@ -519,3 +520,7 @@ class ExtendedArray(NumberArray):
     """An array of :class:`Extended`."""
 
     number = Extended
+
+    @classmethod
+    def cost(cls, name: str, operands: Sequence[Any] = ()) -> float:
+        return cost(name, operands)
