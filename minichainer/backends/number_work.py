@@ -62,7 +62,7 @@ def charge(count: float, each: float) -> None:
 def results_of(name: str, method: str, operands: Any) -> float:
     """How many numbers a method of a ufunc computes, those that it sums included."""
     shapes = [numpy.shape(x) for x in operands]
-    sizes = [math.prod(shape) for shape in shapes]
+    sizes: list[int] = [math.prod(shape) for shape in shapes]
     if name in _MATRICES and len(shapes) == 2:
         return summed(sizes, shapes[0][-1] if shapes[0] else 1)
     return math.prod(sizes) if method == 'outer' else max(sizes, default=0)
@@ -70,7 +70,7 @@ def results_of(name: str, method: str, operands: Any) -> float:
 
 def summed(sizes: Any, common: int) -> float:
     """How many products there are in one of matrices with a common axis."""
-    return math.prod(sizes) / max(common, 1)
+    return float(math.prod(sizes) / max(common, 1))
 
 
 def contracted(arrays: Any, result: Any) -> float:
@@ -81,4 +81,4 @@ def contracted(arrays: Any, result: Any) -> float:
 
 def factorized(name: str, matrices: Any) -> float:
     """How many products a factorization of matrices takes."""
-    return _ITERATED.get(name, _FACTORIZATION) * matrices.size * matrices.shape[-1]
+    return float(_ITERATED.get(name, _FACTORIZATION) * matrices.size * matrices.shape[-1])

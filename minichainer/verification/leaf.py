@@ -28,6 +28,10 @@ _HIDDEN = 2.0**19
 _SAFETY = 4.0
 #: Slopes whose errors are a larger part of them show nothing.
 BLURRED = 0.1
+#: Slopes whose parts cancel are no evidence where more than this part of them may be wrong.
+_CANCELLED = 1e-3
+#: The step, relative to the inputs, that shows signs of slopes that backward denies; for so many elements at most.
+_FAR, _FEW = 0.25, 64
 #: Elements that are smaller than this part of a step of the others, and the steps at which these move as far.
 _SMALL, _STEPS = 1e-3, (1e-4, 2.5e-5)
 #: More groups of elements that cannot be seen beside each other are not looked for.
@@ -99,12 +103,12 @@ def examine_hidden(derivatives: Derivatives, i: int, directions: Sequence[Any]) 
     if not blur and all_are_seen(derivatives, i, directions[0]):
         return
     if not any([vector.any() for vector in derivatives.vectors(i)]):
-        _doubt_zeros(derivatives, i)
+        _doubt_zeros(derivatives, i, directions[0])
         return
-    share = max(_HIDDEN * derivatives.precision, min(_SAFETY * blur, 1.0))
-    if blur > BLURRED and not any([_is_seen(derivatives, i, direction) for direction in directions]):
+    if blur > _CANCELLED and not _is_seen(derivatives, i, _aligned(derivatives, i, directions[0])):
         derivatives.does_not_vouch(i, np.ones(directions[0].shape, bool), AS_LARGE)
         return
+    share = max(_HIDDEN * derivatives.precision, min(_SAFETY * blur, 1.0))
     _examine_zeros(derivatives, i, directions, blur > 0)
     hidden = hidden_elements(derivatives, i, directions, share)
     for _ in range(_MOST_GROUPS):
@@ -117,11 +121,26 @@ def examine_hidden(derivatives: Derivatives, i: int, directions: Sequence[Any]) 
         hidden = hidden & hidden_elements(derivatives, i, alone, share)
 
 
-def _doubt_zeros(derivatives: Derivatives, i: int) -> None:
-    """Leaves a gradient of zeros to many digits where outputs depend on the leaf: floats may only not have moved."""
+def _aligned(derivatives: Derivatives, i: int, direction: Any) -> Any:
+    """A direction along which the parts of a slope add up, so that a common factor cannot hide between them."""
+    signs = next((np.sign(host(vector)) for vector in derivatives.vectors(i) if vector.any()), None)
+    if signs is None:
+        elements = np.arange(direction.size)
+        signs = np.sign(derivatives.differences(i, elements, abs(direction).ravel(), _FAR)[0][:, 0])
+    return abs(direction) * signs.reshape(direction.shape)
+
+
+def _doubt_zeros(derivatives: Derivatives, i: int, direction: Any) -> None:
+    """Leaves a gradient of zeros to many digits where outputs depend on the leaf: floats may only not have moved.
+
+    What differences of single elements show is looked at together.
+    """
     depends = derivatives.dependent(i, np.ones(derivatives.arrays[i].shape, bool))
-    if any([bool(found.any()) for found in depends]):
-        derivatives.blur[i] = 1.0
+    if not any([bool(found.any()) for found in depends]):
+        return
+    derivatives.blur[i] = 1.0
+    if direction.size <= _FEW:
+        _is_seen(derivatives, i, _aligned(derivatives, i, direction))
 
 
 def _examine_zeros(derivatives: Derivatives, i: int, directions: Sequence[Any], blurred: bool) -> None:

@@ -144,6 +144,14 @@ def test_a_step_that_rounding_hides_by_chance_is_no_slope_of_0(seed: int) -> Non
     assert scoring.run(entry, (3, 4), 'd', seed).verdict == 'fail'
 
 
+@pytest.mark.parametrize(('wrong', 'seeds'), [('times 1.5', (0, 16, 19)), ('zeros', (4,)), ('None', (19,))])
+def test_a_factor_does_not_hide_between_parts_of_a_slope_that_cancel(wrong: str, seeds: tuple[int, ...]) -> None:
+    """Values in float16, whose slopes along random directions are as small as what rounding leaves uncertain."""
+    entry = next(entry for entry in PLANTED if entry.name == f'sum of tanh in float16: {wrong}')
+    for seed in seeds:
+        assert scoring.run(entry, (3, 4), 'd', seed).verdict == 'fail'
+
+
 def test_subnormal_products_of_float32_are_rounded() -> None:
     p = np.array([[1.21e-9, 9.9e24, 48.8], [3.36311631e-44, 1.35505562e-42, 6.9e-2]], 'f')
     for seed in range(8):

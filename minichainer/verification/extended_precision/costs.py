@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,6 +39,7 @@ def cost(name: str, operands: Sequence[Any]) -> float:
 
 def _is_small_integer(exponent: Any) -> bool:
     """Whether a power is made of a few products."""
-    if numpy.ndim(exponent) or not isinstance(exponent, (int, float, numpy.generic)):
+    if numpy.ndim(exponent) or numpy.asarray(exponent).dtype.kind not in 'iuf':
         return False
-    return math.isfinite(exponent) and exponent == round(exponent) and abs(exponent) <= _SMALL_POWER
+    value = float(exponent)
+    return abs(value) <= _SMALL_POWER and value.is_integer()

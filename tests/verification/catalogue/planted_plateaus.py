@@ -42,7 +42,12 @@ WRONG = [
 
 
 def plateau(base, inside, name, wrong, causes):
-    """A fault in a function that computes in a low precision inside."""
+    """A fault in a function that computes in a low precision inside.
+
+    A sum of numbers of float16 moves in steps of up to 1 % of the slopes that are summed: where the parts of a slope
+    cancel, nobody can tell. There, with ``strict=True``, "unresolved" is right, and a pass is not.
+    """
+    verdicts = ('fail', 'unresolved') if inside == 'float16' else ('fail',)
     inner, title = coarse(base, INSIDE[inside]), f'{base.name} in {inside}: {name}'
 
     def vjp(xs, gys):
@@ -50,9 +55,10 @@ def plateau(base, inside, name, wrong, causes):
         return [wrong(first), *rest]
 
     def build(shape, dtype, seed):
-        return Case(fast(inner.forward, vjp), base.draw(shape, generator(title, seed)), raw(inner.forward, base.vjp))
+        inputs = base.draw(shape, generator(title, seed))
+        return Case(fast(inner.forward, vjp), inputs, raw(inner.forward, base.vjp), options={'strict': True})
 
-    return Planted(title, 'plateau', build, 0, causes, where='any', dtypes='d')
+    return Planted(title, 'plateau', build, 0, causes, where='any', dtypes='d', verdicts=verdicts)
 
 
 PLATEAUS = [plateau(base, inside, *wrong) for base in COARSE for inside in INSIDE for wrong in WRONG]
