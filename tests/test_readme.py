@@ -23,6 +23,13 @@ def test_each_use_has_its_code() -> None:
     assert TEXT.count('```python') == len(BLOCKS)
 
 
+def test_each_extra_is_named() -> None:
+    project = (README.parent / 'pyproject.toml').read_text(encoding='utf-8')
+    table = project.partition('[project.optional-dependencies]')[2].partition('\n[')[0]
+    extras = set(re.findall(r'^(\w+) = \[', table, flags=re.MULTILINE)) - {'precise', 'test', 'dev'}
+    assert len(extras) > 8 and [name for name in sorted(extras) if f'`{name}`' not in TEXT] == []
+
+
 def _run(code: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, '-W', 'error', '-c', code]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120)
