@@ -1,7 +1,8 @@
 """How much work operations on arrays of numbers are, and a limit to it.
 
-Work is counted, not timed: what is too long on one machine, or beside other programs, is so on every other one. The
-unit is one addition; :meth:`.NumberArray.cost` says how many of them another operation is worth.
+Work is counted: what is too long on one machine, or beside other programs, is so on every other one. The unit is one
+addition; :meth:`.NumberArray.cost` says how many of them another operation is worth. The clock counts only where an
+addition would have taken 10 µs: some functions take a thousand times as long at some points.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import math
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,40 +24,52 @@ CONTRACTIONS = frozenset('dot inner vdot tensordot einsum'.split())
 
 
 class _Work(threading.local):
-    """What operations have cost in each thread, and may cost."""
+    """What operations have cost in each thread, and may cost, and when it must be done, in time of the processor."""
 
-    done, most = 0.0, math.inf
+    done, most, until = 0.0, math.inf, math.inf
 
 
 _work = _Work()
+#: So many additions at least are made in a second.
+_SLOWEST = 1e5
 
 
 class Counted:
     """The result of :func:`within`.
 
     Attributes:
-        done: How many additions the operations were worth; known at the end.
+        done: How many additions the operations were worth; known at the end, as the rest.
+        seconds: The time of the processor that all took.
     """
 
-    done = 0.0
+    done, seconds = 0.0, 0.0
+
+    @property
+    def work(self) -> float:
+        """The additions, or more where they took far longer than additions do."""
+        return max(self.done, self.seconds * _SLOWEST)
 
 
 @contextlib.contextmanager
 def within(most: float) -> Iterator[Counted]:
-    """Context manager in which operations on arrays of numbers raise TimeoutError after so many additions."""
-    counted, before = Counted(), (_work.done, _work.most)
-    _work.done, _work.most = 0.0, most
+    """Context manager in which operations on arrays of numbers raise TimeoutError after so many additions.
+
+    The limit may be infinite.
+    """
+    counted, started = Counted(), time.thread_time()
+    before = _work.done, _work.most, _work.until
+    _work.done, _work.most, _work.until = 0.0, most, started + most / _SLOWEST
     try:
         yield counted
     finally:
-        counted.done = _work.done
-        _work.done, _work.most = before[0] + counted.done, before[1]
+        counted.done, counted.seconds = _work.done, time.thread_time() - started
+        _work.done, _work.most, _work.until = before[0] + _work.done, *before[1:]
 
 
 def charge(count: float, each: float) -> None:
     """Counts results, and what each of them is worth."""
     _work.done += count * each
-    if _work.done > _work.most:
+    if _work.done > _work.most or (_work.most < math.inf and time.thread_time() > _work.until):
         raise TimeoutError('computing on these numbers takes long')
 
 

@@ -14,6 +14,7 @@ Where a function needs floats, and for larger arrays, slopes are measured by dif
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -55,6 +56,8 @@ _ALIKE = 1e-2
 #: Unless high precision is asked for: the most elements in all, before and after a doubt, and the most work, in
 #: additions, for measuring elements one by one.
 _FEW, _MANY, _LONGEST = 256, 2**14, 1e7
+#: The same for measuring a leaf along all directions.
+_MOST_WORK = 1e8
 
 
 class HighPrecision(ManyDigits):
@@ -71,6 +74,11 @@ class HighPrecision(ManyDigits):
         self.worst = 0.0
         self.wrong: dict[int, list[Any]] = {}
         self.unseen: dict[int, Any] = {}
+
+    @property
+    def _most_work(self) -> float:
+        """The most work for the directions of a leaf; elements of many sizes each have one of their own."""
+        return math.inf if self.derivatives.order_check.options.precise else _MOST_WORK
 
     def locates(self, i: int) -> bool:
         """Whether the elements of a leaf can be measured one by one in a short time."""
@@ -112,6 +120,8 @@ class HighPrecision(ManyDigits):
 
     def _verdict_of_leaf(self, i: int, parts: Sequence[Any], known: bool) -> str:
         """The worst verdict along the parts of a leaf; ``known`` says that the only one has passed."""
+        if self.work * 2 * len(self.steps) * len(parts) > self._most_work:
+            return UNRESOLVED
         verdicts = [PASS] if known else [self._verdict({i: part}) for part in parts]
         worst = max(verdicts, key=(PASS, UNRESOLVED, FAIL).index)
         if worst == PASS and self.derivatives.order_check.options.tangent is None:

@@ -69,7 +69,9 @@ class ManyDigits:
                 self._evaluation = self._evaluated({})
         except TimeoutError:
             raise Unsuitable(_LONG) from None
-        self.work = counted.done
+        self.work = counted.work
+        if self.work > patience:
+            raise Unsuitable(_LONG)
         self._values = self._outputs(self._evaluation)
         self._require_same_values()
 

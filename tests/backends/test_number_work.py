@@ -1,5 +1,6 @@
 """The work of operations on arrays of numbers: counted, the same on every machine, and limited."""
 
+import itertools
 import threading
 
 import numpy as np
@@ -12,6 +13,12 @@ from minichainer.verification.extended_precision.arrays import numbers, using
 from minichainer.verification.extended_precision.functions import OF_MPF, OF_RAW
 
 X, M = np.linspace(0.5, 1.0, 12), np.linspace(0.5, 1.0, 12).reshape(3, 4)
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch):
+    """Stands still."""
+    monkeypatch.setattr('time.thread_time', lambda: 0.0)
 
 
 def work_of(function, *arrays, digits=50):
@@ -38,7 +45,7 @@ def work_of(function, *arrays, digits=50):
         (lambda a: np.tensordot(a, a, axes=([1], [1])), [M], 36),
         (lambda x: np.add.outer(x, x), [X], 144),
         (lambda x: np.linalg.inv(x[:9].reshape(3, 3) + np.eye(3)), [X], 9 + 5 * 27),
-        (lambda x: F.digamma(x), [X], 12 * 60),
+        (lambda x: F.digamma(x), [X], 12 * 100),
         (lambda x: -x, [X], 12 * 0.3),
         (lambda x: x.copy(), [X], 0),
     ],
@@ -52,16 +59,16 @@ def test_many_digits_cost_more():
         assert work_of(function, X, digits=720) / work_of(function, X) == pytest.approx(times, rel=0.05)
 
 
+def double(x, times, made):
+    for _ in range(times):
+        x = x + x
+        made.append(x)
+
+
 def test_a_limit_stops_before_the_operation_that_exceeds_it():
     made = []
-
-    def double(x, times):
-        for _ in range(times):
-            x = x + x
-            made.append(x)
-
     with using(), within(30) as counted, pytest.raises(TimeoutError, match='takes long'):
-        double(numbers(X), times=5)
+        double(numbers(X), 5, made)
     assert len(made) == 2 and counted.done == 36
 
 
@@ -79,6 +86,15 @@ def test_blocks_add_up_and_give_back_the_limit_around_them():
         x + x
 
 
+def test_the_clock_counts_where_operations_take_far_longer(monkeypatch):
+    times = itertools.count(0.0, 1e-3)
+    monkeypatch.setattr('time.thread_time', lambda: next(times))
+    made = []
+    with using(), within(250) as counted, pytest.raises(TimeoutError):
+        double(numbers(X), 100, made)
+    assert len(made) == 2 and counted.done == 36 and counted.work == pytest.approx(400)
+
+
 def test_other_threads_have_no_limit():
     found = []
     with using(), within(0):
@@ -89,5 +105,5 @@ def test_other_threads_have_no_limit():
 
 
 def test_every_function_of_a_number_has_a_cost():
-    special = {'erfinv', 'erfcinv', 'ndtri', 'gamma', 'gammaln', 'digamma', 'psi', 'i0', 'i1', 'i0e', 'i1e'}
+    special = {'digamma', 'psi', 'i0', 'i1', 'i0e', 'i1e'}
     assert special == (set(OF_RAW) | set(OF_MPF)) - set(costs._COSTS)

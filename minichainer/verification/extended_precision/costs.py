@@ -13,7 +13,8 @@ from minichainer.verification.extended_precision.functions import current
 _FEW_BITS = 1000
 #: The cost with few and with many bits.
 _CHEAP, _ADDITION, _PRODUCT, _ROOT = (0.3, 0.4), (1.0, 1.4), (1.0, 5.5), (2.0, 13.0)
-_ELEMENTARY, _POWER, _ERROR_FUNCTION, _SPECIAL = (3.5, 110.0), (10.0, 380.0), (30.0, 450.0), (60.0, 12000.0)
+_ELEMENTARY, _POWER, _GAMMA = (3.5, 110.0), (10.0, 380.0), (50.0, 1500.0)
+_ERROR_FUNCTION, _INVERSE, _SPECIAL = (80.0, 4000.0), (800.0, 15000.0), (100.0, 15000.0)
 _NAMES = {
     _CHEAP: 'negative positive absolute fabs sign signbit isnan isinf isfinite floor ceil trunc rint equal not_equal '
             'less less_equal greater greater_equal logical_and logical_or logical_xor logical_not copysign',
@@ -23,7 +24,9 @@ _NAMES = {
     _ELEMENTARY: 'exp log sin cos tan sinh cosh tanh arcsin arccos arctan arcsinh arccosh arctanh exp2 expm1 log1p '
                  'log2 log10 expit logit log_expit cbrt hypot arctan2 logaddexp logaddexp2 degrees radians',
     _POWER: 'power float_power',
+    _GAMMA: 'gamma gammaln',
     _ERROR_FUNCTION: 'erf erfc erfcx ndtr log_ndtr',
+    _INVERSE: 'erfinv erfcinv ndtri',
 }  # fmt: skip
 _COSTS = {name: cost for cost, names in _NAMES.items() for name in names.split()}
 _SMALL_POWER = 16
