@@ -284,7 +284,7 @@ class FunctionNode(Node):
     @property
     def input_layouts(self) -> tuple[None, ...]:
         """None for each input: layouts are not stored."""
-        return (None,) * len(self._in_graph().edges or ())
+        return (None,) * len(self.inputs or ())
 
     @property
     def output_layouts(self) -> tuple[None, ...]:

@@ -130,6 +130,15 @@ class PrimitiveNode(Applied, FunctionNode):
             return kept.get(spec.arguments[0]) or (None,) * len(self.edges or ())
         return tuple(kept.get(name) for name in spec.arguments)
 
+    @property
+    def output_data(self) -> Any:
+        """The output arrays if the rules read them, else None for each."""
+        kept = dict(zip(self.spec.kept, self.saved, strict=True)) if self.saved else {}
+        y = kept.get('y')
+        if y is None:
+            return (None,) * self.output_count
+        return tuple(y) if self.spec.several_outputs else (y,)
+
     def _views_of_inputs(self) -> list[Any]:
         views = super()._views_of_inputs()
         if self.spec.name == 'EmbedIDFunction':

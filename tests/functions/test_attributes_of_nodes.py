@@ -16,6 +16,10 @@ import minichainer as chainer
 import minichainer.functions as F
 import minichainer.links as L
 from minichainer import Parameter, Variable
+from tests.functions.checks import bound, outputs_of
+from tests.functions.over_cases import over_cases
+from tests.functions.row import Case, Row
+from tests.functions.table import CASES
 
 
 def f(*shape: int) -> Variable:
@@ -190,3 +194,24 @@ def test_a_copy_for_another_application_has_inputs_of_its_own() -> None:
     x, W = Variable(np.array([0, 2])), Parameter(f(4, 3).array)
     clone = copy.copy(F.embed_id(x, W).creator_node)
     assert clone._unapplied().index_edge is None
+
+
+@over_cases([(row, case) for _, row, case in CASES if row.order and case is row.cases[0]])
+def test_what_every_node_has(row: Row, case: Case) -> None:
+    """Arrays that are kept are those of the outputs; all else can be read."""
+    function, xs = bound(row, case, row.draw(case))
+    ys = outputs_of(function(*map(Variable, xs)))
+    node = ys[0].creator_node
+    if node is None:
+        return
+    alive = {y.node: y.array for y in ys}
+    for kept, output in zip(node.output_data, node.outputs, strict=True):
+        assert kept is None or output() not in alive or np.array_equal(kept, alive[output()], equal_nan=True)
+    assert node.rank >= 0 and node.label and len(node.input_layouts) == len(node.inputs)
+
+
+@pytest.mark.parametrize('function', [F.relu, F.tanh, F.exp, F.sqrt, F.sigmoid, F.softmax, F.log_softmax, F.max])
+def test_outputs_that_chainer_retains(function: Callable[[Any], Any]) -> None:
+    y = function(f(2, 3))
+    (kept,) = y.creator_node.output_data
+    assert np.array_equal(kept, y.array)
