@@ -187,12 +187,12 @@ class _Snapshot(Extension):
     def __call__(self, trainer: Any) -> None:
         """Saves, if the condition holds."""
         if self.condition is None or self.condition():
-            self._save(trainer)
+            self._make_snapshot(trainer)
 
     def on_error(self, trainer: Any, exc: Exception, tb: Any) -> None:
         """Saves, if ``snapshot_on_error``."""
         if self._snapshot_on_error:
-            self._save(trainer)
+            self._make_snapshot(trainer)
 
     def save_before_stop(self, trainer: Any) -> bool:
         """Saves the trainer, which a signal stops, if that is the target and the condition holds; returns whether.
@@ -202,10 +202,10 @@ class _Snapshot(Extension):
         is_trainer = self._target is None or self._target is trainer
         if not is_trainer or (self.condition is not None and not self.condition()):
             return False
-        self._last_path = os.path.join(trainer.out, self._save(trainer))
+        self._last_path = os.path.join(trainer.out, self._make_snapshot(trainer))
         return True
 
-    def _save(self, trainer: Any) -> str:
+    def _make_snapshot(self, trainer: Any) -> str:
         """Saves, and returns the name of the file."""
         serializer = DictionarySerializer()
         serializer.save(trainer if self._target is None else self._target)

@@ -61,7 +61,7 @@ class LogReport(Extension):
         self._postprocess = postprocess
         self._log: list[dict[str, Any]] = []
         self._file = LogFile()
-        self._summary = DictSummary()
+        self._init_summary()
         self._observed: set[str] = set()
 
     @property
@@ -102,6 +102,10 @@ class LogReport(Extension):
         if self._filename is not None:
             self._file.append(self._path(trainer, entry), self._log, entry)
         self._log.append(entry)
+        self._init_summary()
+
+    def _init_summary(self) -> None:
+        """Begins an interval; subclasses of programs replace it."""
         self._summary = DictSummary()
 
     def finalize(self) -> None:

@@ -58,7 +58,7 @@ class PlotReport(Extension):
         self._filename = file_name if filename is None else filename
         self._marker = marker
         self._grid = grid
-        self._summary = DictSummary()
+        self._init_summary()
         self._observed: set[str] = set()
         self._data: dict[str, list[tuple[float, float]]] = {key: [] for key in self._y_keys}
 
@@ -83,6 +83,10 @@ class PlotReport(Extension):
             self._data[key].append((x, means[key]))
         if importlib.util.find_spec('matplotlib') is not None:
             self._draw(os.path.join(trainer.out, self._filename))
+        self._init_summary()
+
+    def _init_summary(self) -> None:
+        """Begins an interval; subclasses of programs replace it."""
         self._summary = DictSummary()
 
     def finalize(self) -> None:

@@ -29,12 +29,16 @@ class PrintReport(Extension):
     def __init__(self, entries: Sequence[str], log_report: Any = 'LogReport', out: Any = None) -> None:
         self._entries = names_of(entries, 'PrintReport', 'entries')
         self._log_report = log_report
-        self._out = out
+        self._stream = out
         self._n_printed = 0
         self._header_done = False
         self._observed: set[str] = set()
         # Six significant digits with sign and exponent take ten characters.
         self._widths = [max(10, len(entry)) for entry in self._entries]
+
+    @property
+    def _out(self) -> Any:
+        return sys.stdout if self._stream is None else self._stream
 
     def __call__(self, trainer: Any) -> None:
         """Prints the rows added since the last call; the first time also the header.
@@ -44,18 +48,23 @@ class PrintReport(Extension):
         log = self._get_log(trainer)
         if self._header_done and self._n_printed == len(log):
             return
-        out = sys.stdout if self._out is None else self._out
+        out = self._out
         # A progress bar may be below the cursor of a terminal. ESC[J clears it, in Chainer on any stream.
-        clear = '' if self._out is None and not is_terminal(out) else '\033[J'
+        clear = '' if self._stream is None and not is_terminal(out) else '\033[J'
         if not self._header_done:
             out.write('  '.join(f'{e:{w}}' for e, w in self._columns()) + '\n')
             self._header_done = True
         for row in log[self._n_printed :]:
             self._observed.update(row)
-            out.write(clear + self._format(row) + '\n')
+            out.write(clear)
+            self._print(row)
         self._n_printed = len(log)
         if hasattr(out, 'flush'):
             out.flush()
+
+    def _print(self, observation: dict[str, Any]) -> None:
+        """Writes a row; subclasses of programs replace it."""
+        self._out.write(self._format(observation) + '\n')
 
     def _columns(self) -> Any:
         return zip(self._entries, self._widths, strict=True)

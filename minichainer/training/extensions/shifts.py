@@ -43,14 +43,19 @@ class _Shift(Extension):
         check_attribute(type(self).__name__, optimizer, self._attr)
         if self._init is None:
             self._init = getattr(optimizer, self._attr)
-        self._set(optimizer, self._value(self._t) if self._last_value is None else self._last_value)
+        value = self._compute_next_value() if self._last_value is None else self._last_value
+        self._update_value(optimizer, value)
 
     def __call__(self, trainer: Any) -> None:
         """Counts the call and sets the attribute."""
         self._t += 1
-        self._set(self._get_optimizer(trainer), self._value(self._t))
+        self._update_value(self._get_optimizer(trainer), self._compute_next_value())
 
-    def _set(self, optimizer: Any, value: float) -> None:
+    def _compute_next_value(self) -> float:
+        return self._value(self._t)
+
+    def _update_value(self, optimizer: Any, value: float) -> None:
+        """Sets the attribute; subclasses of programs replace it."""
         setattr(optimizer, self._attr, value)
         self._last_value = value
 

@@ -58,7 +58,7 @@ class EarlyStoppingTrigger:
         self.best = float('-inf' if larger_is_better else 'inf')
         self._max_trigger = get_trigger(max_trigger)
         self._interval_trigger = get_trigger(check_trigger)
-        self._summary = DictSummary()
+        self._init_summary()
 
     def __call__(self, trainer: Any) -> bool:
         """Returns whether the training should end."""
@@ -77,12 +77,19 @@ class EarlyStoppingTrigger:
                 )
             return ends
         self._check(float(self._summary.compute_mean()[self.monitor]))
-        self._summary = DictSummary()
-        if ends or self.count < self.patience:
+        self._init_summary()
+        if ends or not self._stop_condition():
             return ends
         if self.verbose:
             print(f'Epoch {trainer.updater.epoch}: early stopping, best {self.monitor} is {self.best}')
         return True
+
+    def _stop_condition(self) -> bool:
+        return bool(self.count >= self.patience)
+
+    def _init_summary(self) -> None:
+        """Begins an interval; subclasses of programs replace it."""
+        self._summary = DictSummary()
 
     def _check(self, value: float) -> None:
         if self._compare(value, self.best):

@@ -39,6 +39,10 @@ class BestValueTrigger:
         self._compare = compare
         self._interval_trigger = get_trigger(trigger)
         self._best_value: float | None = None
+        self._init_summary()
+
+    def _init_summary(self) -> None:
+        """Begins an interval; subclasses of programs replace it."""
         self._summary = DictSummary()
 
     def __call__(self, trainer: Any) -> bool:
@@ -57,7 +61,7 @@ class BestValueTrigger:
                 f'{type(self).__name__}: {self._key!r} was not reported; reported keys: {sorted(trainer.observation)}'
             )
         value = float(means[self._key])
-        self._summary = DictSummary()
+        self._init_summary()
         # Nothing compares as better than a NaN, in Chainer's trigger for ever.
         if math.isnan(value):
             return False
