@@ -10,7 +10,7 @@ import numpy as np
 from minichainer.backend import get_array_module
 from minichainer.verification.arrays import largest
 from minichainer.verification.directional_derivatives import Derivatives
-from minichainer.verification.rounding import ROUNDINGS, SINGLE
+from minichainer.verification.rounding import ROUNDINGS, SINGLE, lost_in_subnormals
 
 
 def differ(
@@ -48,4 +48,7 @@ def differ(
         bad = (off > allowed) & get_array_module(off).isfinite(expected)
         if bool(bad.any()):
             bad &= off > allowed + 4 * ratio * largest(derivatives.noise_of(gys, i))
+        if bool(bad.any()):
+            x, size = derivatives.arrays[i], ratio * max([largest(v) for v in gys if v is not None], default=0.0)
+            bad &= off > allowed + size * lost_in_subnormals(x, x.dtype)
     return bad if bool(bad.any()) else None

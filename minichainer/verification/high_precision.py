@@ -57,7 +57,7 @@ _ALIKE = 1e-2
 #: additions, for measuring elements one by one.
 _FEW, _MANY, _LONGEST = 256, 2**14, 1e7
 #: The same for measuring a leaf along all directions.
-_MOST_WORK = 1e8
+_MOST_WORK = 2e7
 
 
 class HighPrecision(ManyDigits):

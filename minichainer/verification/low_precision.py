@@ -10,7 +10,7 @@ from minichainer.backend import get_array_module
 from minichainer.verification.arrays import full, host, largest, root_mean_square
 from minichainer.verification.directional_derivatives import Derivatives
 from minichainer.verification.exact_checks import at, worst_index
-from minichainer.verification.rounding import ROUNDINGS, jitter
+from minichainer.verification.rounding import ROUNDINGS, jitter, lost_in_subnormals
 
 
 def compare_native(derivatives: Derivatives) -> None:
@@ -38,18 +38,12 @@ def _compare(derivatives: Derivatives, k: int, i: int, wide: Any, narrow: Any) -
         scale = largest(wide) + _natural_scale(derivatives, k, i)
         allowed = ROUNDINGS * _amplification(derivatives, k) * _epsilon(derivatives, k, i) * scale
         allowed = allowed + 16 * float(np.finfo(narrow.dtype).smallest_subnormal)
-        allowed = allowed + largest(derivatives.upstream[0][k]) * _lost_in_subnormals(x, narrow.dtype)
+        allowed = allowed + largest(derivatives.upstream[0][k]) * lost_in_subnormals(x, narrow.dtype)
         atol, rtol = derivatives.order_check.options.extra
         allowed = allowed + atol + derivatives.order_check.options.nondet_tol + rtol * abs(wide)
         bad = ~(off <= allowed)
     if bool(bad.any()) and bool((bad & ~(off <= allowed + _rounding(derivatives, k, i))).any()):
         _report(derivatives, k, i, bad, wide, narrow)
-
-
-def _lost_in_subnormals(x: Any, dtype: Any) -> Any:
-    """The relative error of products with elements below the normal numbers of a dtype; 0 for the others."""
-    info, size = np.finfo(dtype), abs(x).astype(np.float64)
-    return ((size > 0) & (size < float(info.tiny))) * np.minimum(2 * float(info.smallest_subnormal) / size, 1.0)
 
 
 def _clear(off: Any, narrow: Any, wide: Any) -> Any:

@@ -70,3 +70,9 @@ def shaken(rng: np.random.Generator, array: Any, epsilon: float) -> Any:
         off = get_array_module(array).asarray(rng.uniform(-4 * epsilon, 4 * epsilon, array.shape))
         copy[...] = copy * (1 + off)
     return copy
+
+
+def lost_in_subnormals(x: Any, dtype: Any) -> Any:
+    """The relative error of products with elements below the normal numbers of a dtype; 0 for the others."""
+    info, size = np.finfo(dtype), abs(x).astype(np.float64)
+    return ((size > 0) & (size < float(info.tiny))) * np.minimum(2 * float(info.smallest_subnormal) / size, 1.0)

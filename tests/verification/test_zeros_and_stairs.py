@@ -158,6 +158,14 @@ def test_subnormal_products_of_float32_are_rounded() -> None:
         assert check_gradients(lambda p: -F.sum(p * F.log(p), axis=1), p, seed=seed).verdict == 'pass'
 
 
+def test_products_with_subnormal_numbers_are_rounded_in_sums_of_upstream_gradients_too() -> None:
+    """The quotient of a subnormal product and its factor is off by up to a half."""
+    x = np.random.RandomState(0).uniform(0.5, 3.0, 60)
+    x[::9] = np.random.RandomState(1).randint(1, 12, x[::9].size) * 5e-324
+    for seed in range(4):
+        assert check_gradients(lambda x: x * F.log(x), x, seed=seed, precise=False).verdict == 'pass'
+
+
 # --- many kinks ---
 
 
