@@ -54,10 +54,8 @@ _STILL_RIGHT, _CANCELLED = 1e-2, 1e-9
 #: The largest relative difference of slopes, measured by floats and here, that are the same.
 _ALIKE = 1e-2
 #: Unless high precision is asked for: the most elements in all, before and after a doubt, and the most work, in
-#: additions, for measuring elements one by one.
+#: additions, for measuring a leaf along all directions or its elements one by one.
 _FEW, _MANY, _LONGEST = 256, 2**14, 1e7
-#: The same for measuring a leaf along all directions.
-_MOST_WORK = 2e7
 
 
 class HighPrecision(ManyDigits):
@@ -78,7 +76,7 @@ class HighPrecision(ManyDigits):
     @property
     def _most_work(self) -> float:
         """The most work for the directions of a leaf; elements of many sizes each have one of their own."""
-        return math.inf if self.derivatives.order_check.options.precise else _MOST_WORK
+        return math.inf if self.derivatives.order_check.options.precise else _LONGEST
 
     def locates(self, i: int) -> bool:
         """Whether the elements of a leaf can be measured one by one in a short time."""
