@@ -125,15 +125,6 @@ def test_under_the_alias() -> None:
     )
 
 
-def test_another_value_is_an_error() -> None:
-    optimizer = optimizers.SGD()
-    with (
-        chainer.using_config('tied_parameters', 'twice'),
-        pytest.raises(ValueError, match=r"'once' or 'each'.*'twice'"),
-    ):
-        optimizer.setup(tied(2))
-
-
 # --- what is said, counted and added --------------------------------------------------------------------------------
 def test_setup_says_once_which_are_tied(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
