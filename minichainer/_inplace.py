@@ -29,6 +29,7 @@ import numpy
 
 from minichainer._checks import array_types
 from minichainer._frames import user_frame
+from minichainer._lifetimes import removing
 from minichainer.backends import cuda
 from minichainer.configuration import config
 from minichainer.errors import InplaceError, InplaceWarning, describe
@@ -149,12 +150,7 @@ def unguard(leaf: Any, array: Any) -> None:
     leaf.guard = _Exposure(array, None, clock[0])
     if type(array) is _ndarray:
         key = _key(array)
-        _read[key] = leaf.guard, weakref.ref(array, _remover(_read, key))
-
-
-def _remover(table: dict[int, Any], key: int) -> Callable[[Any], Any]:
-    """Removes an entry when an array is gone, also if that is after the interpreter has cleared this module."""
-    return lambda _: table.pop(key, None)
+        _read[key] = leaf.guard, weakref.ref(array, removing(_read, key))
 
 
 #: The arrays of leaves that users have read, by the owner of their memory: constants may be views of them.
@@ -183,7 +179,7 @@ class _Exposure:
         self._array = weakref.ref(array)
         if owner is not None and owner is not array:  # a view, which may be gone when what it shows is compared
             self.__array_interface__ = array.__array_interface__
-        self.owner = None if owner is None else weakref.ref(owner, _remover(exposed, key))
+        self.owner = None if owner is None else weakref.ref(owner, removing(exposed, key))
         self.print = sampled(array)
         self.time = time
         frame = user_frame()
