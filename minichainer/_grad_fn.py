@@ -10,10 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 from minichainer._hooks import RemovableHandle, hooks_of_edge
+from minichainer._lifetimes import removing
 from minichainer.backprop import OutputNode
 from minichainer.variable_node import creator_of
 
-_views: weakref.WeakValueDictionary[int, GradFn] = weakref.WeakValueDictionary()
+#: The views in use, by the ``id`` of their node.
+_views: dict[int, weakref.ref[GradFn]] = {}
 
 
 class GradFn:
@@ -94,7 +96,9 @@ class GradFn:
 def view_of_function(edge: Any, as_constant: Callable[[Any], Any]) -> GradFn:
     """The GradFn for an edge: of the function whose output it is, or of the leaf. It is one object while in use."""
     node = creator_of(edge) or edge
-    view = _views.get(id(node))
+    reference = _views.get(id(node))
+    view = None if reference is None else reference()
     if view is None:
-        view = _views[id(node)] = GradFn(node, as_constant)
+        view = GradFn(node, as_constant)
+        _views[id(node)] = weakref.ref(view, removing(_views, id(node)))
     return view

@@ -11,6 +11,7 @@ import numpy
 
 from minichainer import backprop
 from minichainer._checks import as_raw, native
+from minichainer._lifetimes import removing
 from minichainer._locks import lock_of
 from minichainer._trace import hook_name, timed
 from minichainer.configuration import using_config
@@ -34,7 +35,6 @@ class Hooks:
         'after',
         'before',
         'gradient',
-        'is_counted',
         'metadata',
         'retains',
     )
@@ -52,12 +52,8 @@ class Hooks:
         self.retains = False
         #: What users attach to a function; None if nobody has asked for it.
         self.metadata: dict[Any, Any] | None = None
-        self.is_counted = False
-        backprop.count_hooked(self, True)  # so that passes over graphs without hooks need not look for them
-
-    def __del__(self) -> None:
-        if backprop is not None and getattr(self, 'is_counted', False):
-            backprop.count_hooked(self, False)
+        # So that passes over graphs without hooks need not look for them.
+        backprop.hooked[id(self)] = weakref.ref(self, removing(backprop.hooked, id(self)))
 
     def __bool__(self) -> bool:
         hooks = self.gradient or self.accumulated or self.before or self.after

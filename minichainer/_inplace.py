@@ -29,6 +29,7 @@ import numpy
 
 from minichainer._checks import array_types
 from minichainer._frames import user_frame
+from minichainer._lifetimes import removing
 from minichainer.backends import cuda
 from minichainer.configuration import config
 from minichainer.errors import InplaceError, InplaceWarning, describe
@@ -40,10 +41,10 @@ ELEMENTS = 64
 
 # --- prints --------------------------------------------------------------------------------------------------------
 def sampled(value: Any) -> Any:
-    """The default print of a saved value; None for what is not an array of NumPy."""
+    """The default print of a saved value: one for each array of NumPy in it; None if there are none."""
     if type(value) is _ndarray:
         return value.tobytes() if value.size <= ELEMENTS else value[_places(value.shape)].tobytes()
-    return tuple(map(sampled, value)) if type(value) is tuple else None
+    return tuple(map(sampled, _parts(value))) or None
 
 
 @functools.lru_cache(4096)
@@ -62,7 +63,29 @@ def whole(value: Any) -> Any:
     """The print with ``check_inplace = 'error'``: a checksum of all bytes."""
     if isinstance(value, array_types()):
         return zlib.crc32(cuda.to_cpu(value).tobytes())
-    return tuple(map(whole, value)) if type(value) is tuple else None
+    return tuple(map(whole, _parts(value))) or None
+
+
+def _parts(value: Any) -> Sequence[Any]:
+    """The elements of a container: what kernels hand on to their gradients is in tuples, named or not, and lists."""
+    if isinstance(value, (tuple, list)):
+        return value
+    return list(value.values()) if isinstance(value, dict) else ()
+
+
+def _arrays_in(value: Any) -> Iterator[Any]:
+    """The arrays in a saved value, which may be an array or contain several."""
+    if isinstance(value, array_types()):
+        yield value
+    for part in _parts(value):
+        yield from _arrays_in(part)
+
+
+def _changed_part(value: Any, was: Any, print_of: Callable[[Any], Any]) -> Any:
+    """The array in a saved value whose print is not what it was."""
+    parts = _parts(value)
+    changed = [(v, p) for v, p in zip(parts, was if parts else (), strict=False) if print_of(v) != p]
+    return _changed_part(*changed[0], print_of) if changed else value
 
 
 #: How often the package has written to arrays of leaves, or users have read one for the first time.
@@ -127,12 +150,7 @@ def unguard(leaf: Any, array: Any) -> None:
     leaf.guard = _Exposure(array, None, clock[0])
     if type(array) is _ndarray:
         key = _key(array)
-        _read[key] = leaf.guard, weakref.ref(array, _remover(_read, key))
-
-
-def _remover(table: dict[int, Any], key: int) -> Callable[[Any], Any]:
-    """Removes an entry when an array is gone, also if that is after the interpreter has cleared this module."""
-    return lambda _: table.pop(key, None)
+        _read[key] = leaf.guard, weakref.ref(array, removing(_read, key))
 
 
 #: The arrays of leaves that users have read, by the owner of their memory: constants may be views of them.
@@ -161,7 +179,7 @@ class _Exposure:
         self._array = weakref.ref(array)
         if owner is not None and owner is not array:  # a view, which may be gone when what it shows is compared
             self.__array_interface__ = array.__array_interface__
-        self.owner = None if owner is None else weakref.ref(owner, _remover(exposed, key))
+        self.owner = None if owner is None else weakref.ref(owner, removing(exposed, key))
         self.print = sampled(array)
         self.time = time
         frame = user_frame()
@@ -203,9 +221,17 @@ def check(node: Any, variables: bool, wanted: Any, strict: bool) -> None:
         strict: raise an error whatever ``config.check_inplace`` is.
     """
     for number, array, where in _modified(node):
-        if number in node._reads(variables, wanted):
+        if _is_read(node, number, array, node._reads(variables, wanted)):
             _tell(node, number, array, where, strict)
             return
+
+
+def _is_read(node: Any, number: int, array: Any, read: Any) -> bool:
+    """Whether a pass reads a modified array: where it is saved, or in another saved value that contains it."""
+    if number in read:
+        return True
+    others = [other for i in read for other in _arrays_in(node.saved[i])] if type(array) is _ndarray else ()
+    return any(type(other) is _ndarray and numpy.may_share_memory(array, other) for other in others)
 
 
 def _modified(node: Any) -> Iterator[tuple[int, Any, str]]:
@@ -217,11 +243,10 @@ def _modified(node: Any) -> Iterator[tuple[int, Any, str]]:
     for i, value in enumerate(node.saved):
         if prints is not None and prints[i] is not None:
             if noted.print_of(value) != prints[i]:
-                if type(value) is tuple:
-                    value = next(v for v, was in zip(value, prints[i], strict=True) if noted.print_of(v) != was)
-                yield i, value, f'{node.label} was applied at {_text(noted.code, noted.place)}'
+                changed = _changed_part(value, prints[i], noted.print_of)
+                yield i, changed, f'{node.label} was applied at {_text(noted.code, noted.place)}'
         elif exposed:
-            for array in value if type(value) is tuple else (value,):
+            for array in _arrays_in(value):
                 for exposure in exposed.get(_key(array), ()) if type(array) is _ndarray else ():
                     if exposure.has_changed() and numpy.may_share_memory(exposure.array(), array):
                         yield i, array, f'it was read at {_text(*exposure.location)}'

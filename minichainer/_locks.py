@@ -8,13 +8,15 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-#: What is called in a forked process, in order.
-_renewals: list[Callable[[], None]] = []
+from minichainer._lifetimes import removing
+
+#: What is called in a forked process, in order; keys are objects of no other use.
+_renewals: dict[object, Callable[[], None]] = {}
 
 
 def after_fork(call: Callable[[], None]) -> None:
     """Calls a function in each process that is forked from now on."""
-    _renewals.append(call)
+    _renewals[object()] = call
 
 
 def lock_of(owner: Any, name: str, make: Callable[[], Any] = threading.Lock) -> Any:
@@ -32,20 +34,20 @@ def lock_of(owner: Any, name: str, make: Callable[[], Any] = threading.Lock) -> 
     if isinstance(owner, dict):
         after_fork(lambda: owner.update({name: make()}))
         return make()
-    alive = weakref.ref(owner)
+    key = object()
+    alive = weakref.ref(owner, removing(_renewals, key))
 
     def renew() -> None:
         found = alive()
         if found is not None:
             setattr(found, name, make())
 
-    after_fork(renew)
-    weakref.finalize(owner, _renewals.remove, renew).atexit = False
+    _renewals[key] = renew
     return make()
 
 
 def _renew() -> None:
-    for call in tuple(_renewals):
+    for call in tuple(_renewals.values()):
         call()
 
 

@@ -20,6 +20,7 @@ several threads, and an exception leaves every ``.grad`` unchanged: leaves are w
 from __future__ import annotations
 
 import operator
+import weakref
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Sequence
 from time import perf_counter_ns
@@ -39,15 +40,8 @@ from minichainer.backends import cuda
 
 _ndarray = numpy.ndarray
 _commit_lock = lock_of(globals(), '_commit_lock')
-#: How many nodes have hooks, in all threads.
-hooked = 0
-
-
-def count_hooked(hooks: Any, is_counted: bool) -> None:
-    """Counts the hooks of a node, or no longer; notes which, and an interrupt comes before or after both."""
-    global hooked
-    change = is_counted - hooks.is_counted
-    hooks.is_counted, hooked = is_counted, hooked + change
+#: References to the hooks of nodes, in all threads, as long as these exist: empty where no node has any.
+hooked: dict[int, weakref.ref[Any]] = {}
 
 
 class Node:

@@ -34,6 +34,14 @@ _TAPE_DEFAULTS = {'enable_backprop': True, 'debug': False, 'detect_anomaly': Fal
 #: The settings that are counted: for all threads, and those of one thread, which notes what it has counted for each.
 _COUNTED_FOR_ALL = (*_TAPE_DEFAULTS, 'check_inplace')
 _NONE_COUNTED = dict.fromkeys([*_COUNTED_FOR_ALL, 'record_constants'], 0)
+#: The values of the settings that have a list of them. Chainer's own are compared where they are used, as in Chainer.
+_CHOICES: dict[str, tuple[Any, ...]] = {
+    'check_inplace': ('warn', 'error', 'off'),
+    'detect_anomaly': (False, True, 'tracebacks'),
+    'gradcheck_strictness': ('strict', 'chainer'),
+    'tied_parameters': ('once', 'each'),
+    'winograd': ('exact', 'fast'),
+}
 _UNSET = object()
 
 
@@ -71,6 +79,26 @@ def take_counted(place: Any, key: Any) -> None:
     del place[key]
     nondefault -= 1
     del value
+
+
+def _as_choice(name: str, value: Any) -> Any:
+    """A value of a setting, if it is one of those that it may have.
+
+    Raises:
+        ValueError: it is not.
+    """
+    choices = _CHOICES.get(name)
+    if choices is None:
+        return value
+    if isinstance(value, (bool, numpy.bool_)):
+        value = bool(value)
+        if name == 'check_inplace':
+            return 'warn' if value else 'off'
+    if isinstance(value, (str, bool)) and value in choices:
+        return value
+    *first, last = map(repr, choices)
+    note = ' (or True for the default, False for off)' if name == 'check_inplace' else ''
+    raise ValueError(f'config.{name} must be {", ".join(first)} or {last}{note}, got {value!r}')
 
 
 def _weight(name: str, value: Any) -> int:
@@ -162,14 +190,15 @@ class GlobalConfig(_Settings):
     ``CHAINER_TYPE_CHECK``, ``CHAINER_KEEP_GRAPH_ON_REPORT``, ``CHAINER_USE_CUDNN``, ``CHAINER_AUTOTUNE``.
 
     Chainer does not have these: ``check_inplace`` (what follows if a saved array was modified before backward:
-    'warn', 'error' or 'off'), ``constant_results`` (results without a graph require no gradient, as in torch),
-    ``detect_anomaly`` (see ``autograd.detect_anomaly``), ``gradcheck_strictness`` (whether gradient checks are
-    'strict' or accept what Chainer's own accept, 'chainer'), ``record_constants`` (functions of constants are nodes,
-    which results have as ``creator``, as in Chainer), ``tied_parameters`` (updates change a parameter that a
-    model has several times 'once', or 'each' time, as in Chainer), ``use_native_kernels`` (compiled kernels on NumPy
-    arrays, where they were built) and ``winograd`` ('exact', or 'fast': compiled convolutions with 3 x 3 filters and
-    many channels use larger tiles, whose error is 6e-6 of the largest result in float32, not 4e-7; without compiled
-    kernels, and on devices, 'fast' is 'exact').
+    'warn', 'error' or 'off'; True means 'warn', False means 'off'), ``constant_results`` (results without a graph
+    require no gradient, as in torch), ``detect_anomaly`` (see ``autograd.detect_anomaly``),
+    ``gradcheck_strictness`` (whether gradient checks are 'strict' or accept what Chainer's own accept, 'chainer'),
+    ``record_constants`` (functions of constants are nodes, which results have as ``creator``, as in Chainer),
+    ``tied_parameters`` (updates change a parameter that a model has several times 'once', or 'each' time, as in
+    Chainer), ``use_native_kernels`` (compiled kernels on NumPy arrays, where they were built) and ``winograd``
+    ('exact', or 'fast': compiled convolutions with 3 x 3 filters and many channels use larger tiles, whose error is
+    6e-6 of the largest result in float32, not 4e-7; without compiled kernels, and on devices, 'fast' is 'exact').
+    Those that have a list of values refuse others with a ValueError.
 
     >>> import minichainer as chainer
     >>> chainer.global_config.train
@@ -229,7 +258,7 @@ class GlobalConfig(_Settings):
         self.winograd = 'exact'
 
     def __setattr__(self, name: str, value: Any) -> None:
-        _put(self.__dict__, self._counted(name), name, value)
+        _put(self.__dict__, self._counted(name), name, _as_choice(name, value))
 
     def __delattr__(self, name: str) -> None:
         if name not in self.__dict__:
@@ -316,7 +345,7 @@ class LocalConfig(_Settings):
             raise AttributeError(f'config has no setting {name!r}{advice(name, known)}', name=name) from None
 
     def __setattr__(self, name: str, value: Any) -> None:
-        values = self._local.values
+        values, value = self._local.values, _as_choice(name, value)
         if name not in values.entries and name not in self._global.__dict__:
             _warn_of_name(name, self._global.__dict__)
         _put(values.entries, values.counted, name, value)

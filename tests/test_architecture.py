@@ -27,7 +27,7 @@ NATIVE = ROOT / PACKAGE / '_native'
 # name of their own here.
 ROOMS = [
     '_version _native _frames _misfits _names _former_names _elsewhere errors warnings configuration _dtype types '
-    'utils _text _locks _once allocator chainerx',
+    'utils _text _lifetimes _locks _once allocator chainerx',
     'backend _backend backends cuda _runtime_info device_resident utils.walker_alias _walker_alias',
     'kernels',
     'initializer initializers',

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 from minichainer import link_hook
 from minichainer.errors import PositionError
 from minichainer.link._calls import InitSignature, check_call
+from minichainer.link._copies import copied_child
 from minichainer.link._summary import summarize
 from minichainer.link._tree import tree_as_html
 from minichainer.link.parameters import ParameterTree, SetByInit, check_copy_mode, initialize_again, shape_and_dtype
@@ -282,8 +283,8 @@ class Chain(Link):
         """A copy that shares arrays, with copies of the children."""
         clone = super()._copied_sharing()
         clone._children = set(self._children)
-        for name in clone._children:
-            child = self.__dict__[name].copy('share')
+        for name in sorted(clone._children):
+            child = copied_child(self.__dict__[name])
             child.name = name
             clone.__dict__[name] = child
         return clone
@@ -391,7 +392,7 @@ class ChainList(Link, collections.abc.MutableSequence):  # type: ignore[type-arg
 
     def _copied_sharing(self) -> Self:
         clone = super()._copied_sharing()
-        clone._children = [child.copy('share') for child in self._children]
+        clone._children = [copied_child(child) for child in self._children]
         clone._name_children()
         return clone
 
@@ -672,7 +673,7 @@ class Sequential(ChainList):
 
     def _copied_sharing(self) -> Self:
         clone = super(ChainList, self)._copied_sharing()  # ChainList would copy the children, not the layers
-        clone._layers = [layer.copy('share') if isinstance(layer, Link) else layer for layer in self._layers]
+        clone._layers = [copied_child(layer) if isinstance(layer, Link) else layer for layer in self._layers]
         clone._number_copied_children()
         return clone
 

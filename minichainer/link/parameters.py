@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import logging
 import warnings
 from collections.abc import Iterable, Iterator
@@ -20,6 +21,7 @@ from minichainer.device_resident import DeviceResident, DeviceResidentsVisitor
 from minichainer.errors import UnlikeLinkError
 from minichainer.initializers._generate import _get_initializer
 from minichainer.initializers.constant import NaN
+from minichainer.link._copies import copied_once, in_one_call
 from minichainer.link._tied import is_each
 from minichainer.serializer import AbstractSerializer, Deserializer
 from minichainer.variable import Parameter
@@ -336,7 +338,8 @@ class ParameterTree(DeviceResident, NamesOfLinks):
 
         Args:
             mode: ``'share'``: the copies of the parameters share the arrays, but not the gradients;
-                ``'copy'``: arrays are copied too; ``'init'``: parameters get new initial values.
+                ``'copy'``: arrays are copied too; ``'init'``: parameters get new initial values. In each mode a
+                parameter or link that the model has several times is copied once.
 
         Raises:
             ValueError: another mode.
@@ -348,7 +351,7 @@ class ParameterTree(DeviceResident, NamesOfLinks):
         """
         check_copy_mode(mode)
         if mode == 'share':
-            clone = self._copied_sharing()
+            clone = in_one_call(self, self._copied_sharing)
         else:
             clone = copy.deepcopy(self)
             for link in clone.links():
@@ -373,9 +376,8 @@ class ParameterTree(DeviceResident, NamesOfLinks):
         clone = copy.copy(self)
         clone._params, clone._persistent = set(self._params), set(self._persistent)
         for name in clone._params:
-            param = copy.copy(clone.__dict__[name])
-            param.grad_var = None  # or else the gradient array would be shared too
-            clone.__dict__[name] = param
+            param = clone.__dict__[name]
+            clone.__dict__[name] = copied_once(param, functools.partial(_without_gradient, param))
         clone.name = None
         return clone
 
@@ -470,6 +472,13 @@ class ParameterTree(DeviceResident, NamesOfLinks):
             self.__dict__[name] = serializer(name, getattr(self, name))
         for name, child in self._named_children():
             child.serialize(serializer[name])
+
+
+def _without_gradient(param: Parameter) -> Parameter:
+    """A copy that shares the array; it has no gradient, whose array would be shared too."""
+    clone = copy.copy(param)
+    clone.grad_var = None
+    return clone
 
 
 def check_copy_mode(mode: str) -> None:

@@ -240,10 +240,10 @@ def _seed(seed: Any) -> int:
 
 def _strictness(value: str | None) -> str:
     """The given strictness, or that of the configuration."""
-    name = 'config.gradcheck_strictness' if value is None else 'strictness'
-    value = config.gradcheck_strictness if value is None else value
+    if value is None:
+        return str(config.gradcheck_strictness)
     if value not in (STRICT, CHAINER):
-        raise ValueError(f'{name} must be {STRICT!r} or {CHAINER!r}, got {value!r}')
+        raise ValueError(f'strictness must be {STRICT!r} or {CHAINER!r}, got {value!r}')
     return value
 
 

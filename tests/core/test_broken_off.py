@@ -7,10 +7,12 @@ the snapshot is loaded; a step must then equal that of objects that nothing has 
 
 from __future__ import annotations
 
+import ast
 import inspect
 import itertools
 import signal
 import sys
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,9 @@ import pytest
 import minichainer
 import minichainer.functions as F
 import minichainer.links as L
-from minichainer import GradientMethod, optimizers
+from minichainer import GradientMethod, _grad_fn, _inplace, _locks, backprop, optimizers
+from minichainer._lifetimes import removing
+from minichainer._locks import lock_of
 from minichainer._tape import native
 from minichainer.serializers import DictionarySerializer, NpzDeserializer
 
@@ -29,9 +33,6 @@ PACKAGE = str(Path(minichainer.__file__).parent)
 ERRORS = [KeyboardInterrupt, MemoryError]
 #: Every so many lines an exception is raised; a prime, so that loops are met at different lines.
 STRIDE = 23 if native is not None else 41  # without compiled parts there are more
-
-
-FINALIZERS = {('__del__', '_hooks.py'), ('<lambda>', '_inplace.py')}
 
 
 class RaiseAt:
@@ -50,8 +51,8 @@ class RaiseAt:
 
     def _called(self, frame: Any, event: str, arg: Any) -> Any:
         code = frame.f_code
-        # Python 3.11 may crash where a trace function raises inside of a generator; what finalizers raise is ignored.
-        left_out = code.co_flags & inspect.CO_GENERATOR or (code.co_name, Path(code.co_filename).name) in FINALIZERS
+        # Python 3.11 may crash where a trace function raises inside of a generator.
+        left_out = code.co_flags & inspect.CO_GENERATOR
         return self._line if code.co_filename.startswith(PACKAGE) and not left_out else None
 
     def _line(self, frame: Any, event: str, arg: Any) -> Any:
@@ -164,7 +165,7 @@ def test_the_next_step_is_that_of_a_fresh_process(name: str, several: bool) -> N
 
 
 def train_until_interrupted(training: Training, saved: dict[str, Any], seconds: float) -> None:
-    """Sends signals whose handler is that of Ctrl-C; again, since Python drops what is raised in a finalizer."""
+    """Sends signals whose handler is that of Ctrl-C, until one reaches the program."""
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
         signal.setitimer(signal.ITIMER_REAL, seconds, 0.05)
@@ -181,7 +182,8 @@ def train_until_interrupted(training: Training, saved: dict[str, Any], seconds: 
 @pytest.mark.parametrize('several', [False, True], ids=['one group', 'several'])
 @pytest.mark.parametrize('name', ['SGD', 'MomentumSGD', 'Adam'])
 def test_real_signals_leave_nothing_behind(name: str, several: bool, monkeypatch: Any) -> None:
-    monkeypatch.setattr(sys, 'unraisablehook', lambda dropped: None)
+    dropped: list[str] = []
+    monkeypatch.setattr(sys, 'unraisablehook', lambda found: dropped.append(str(found.object)))
     training, other = Training(name, several), Training(name, several)
     saved = training.saved()
     other.step()
@@ -193,6 +195,135 @@ def test_real_signals_leave_nothing_behind(name: str, several: bool, monkeypatch
         training.step()
         found = training.saved()
         assert [key for key in expected if not np.array_equal(found[key], expected[key])] == []
+    assert dropped == []
+
+
+# --- what Python calls when an object is freed: it drops exceptions, so no line of Python runs then ---
+
+
+def use_arrays() -> None:
+    """Arrays of leaves and results that a user reads, and views of them."""
+    x = minichainer.Variable(np.ones(3))
+    y = F.exp(x)
+    kept = [x.array, y.array, y[1:].array]
+    F.sum(y).backward()
+    del kept
+
+
+def use_functions_of_results() -> None:
+    y = F.exp(minichainer.Variable(np.ones(3)))
+    assert y.grad_fn is y.grad_fn
+    assert y.grad_fn.next_functions
+
+
+def use_hooks() -> None:
+    x = minichainer.Variable(np.ones(3))
+    y = F.exp(x)
+    y.register_hook(lambda gradient: gradient * 2)
+    y.retain_grad()
+    F.sum(y).backward()
+
+
+def use_locks() -> None:
+    class Owner:
+        pass
+
+    owner = Owner()
+    lock_of(owner, 'lock')
+
+
+USES: dict[str, Callable[[], None]] = {
+    'arrays': use_arrays,
+    'functions of results': use_functions_of_results,
+    'hooks': use_hooks,
+    'locks': use_locks,
+    'training': lambda: Training('Adam', True).step(),
+}
+
+
+class CallsWhileFreeing:
+    """Collects what Python calls in the block because an object is freed, if that is Python code."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+
+    def __enter__(self) -> CallsWhileFreeing:
+        sys.setprofile(self._called)
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        sys.setprofile(None)
+
+    def _called(self, frame: Any, event: str, arg: Any) -> None:
+        code = frame.f_code
+        is_ours = code.co_filename.startswith(PACKAGE) and code.co_name == '__del__'
+        if event == 'call' and (is_ours or code.co_filename == weakref.__file__):
+            self.found.append(f'{code.co_name} in {code.co_filename}:{frame.f_lineno}')
+
+
+@pytest.mark.parametrize('name', USES)
+def test_no_python_code_runs_when_objects_are_freed(name: str) -> None:
+    USES[name]()  # the first use imports modules
+    with CallsWhileFreeing() as calls:
+        USES[name]()
+    assert calls.found == []
+
+
+@pytest.mark.parametrize('name', USES)
+def test_tables_have_entries_for_living_objects_only(name: str) -> None:
+    tables = _inplace.exposed, _inplace._read, _grad_fn._views, backprop.hooked, _locks._renewals
+    USES[name]()
+    before = [len(table) for table in tables]
+    USES[name]()
+    assert [len(table) for table in tables] == before
+
+
+#: Classes whose objects run Python code when they are freed, where a Ctrl-C is lost, and why that stays.
+WITH_FINALIZERS = {
+    '_CountedValues': 'when a thread ends; Python calls handlers of signals in the main thread only',
+    '_CountedHooks': 'when a thread ends',
+    '_Running': 'when a thread ends',
+    'LocalHooks': 'when a function with hooks of its own is freed, which few programs have',
+    'Iterator': "ends processes and closes files, as Chainer's",
+    'ReopenedFile': 'closes a file',
+}
+
+
+#: What calls Python code of the module ``weakref``.
+WITH_CALLBACKS = {
+    f'weakref.{name}' for name in ('finalize', 'WeakMethod', 'WeakValueDictionary', 'WeakKeyDictionary')
+}
+
+
+def trees() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted(Path(PACKAGE).rglob('*.py')):
+        yield str(path.relative_to(PACKAGE)), ast.parse(path.read_text())
+
+
+def test_every_class_with_a_finalizer_is_listed() -> None:
+    found = set()
+    for _, tree in trees():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                found |= {node.name for part in node.body if getattr(part, 'name', '') == '__del__'}
+    assert found == set(WITH_FINALIZERS)
+
+
+def test_callbacks_of_weak_references_are_not_python_code() -> None:
+    assert not hasattr(removing({}, 0), '__code__')
+    found = []
+    for file, tree in trees():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call):
+                name = ast.unparse(node.func).rpartition('.')[2]
+                is_reference = name == 'ref' and len(node.args) > 1
+                if is_reference and not ast.unparse(node.args[1]).startswith('removing('):
+                    found.append(f'{file}:{node.lineno}')
+                if name in ('finalize', 'WeakValueDictionary', 'WeakKeyDictionary') and 'weakref' in ast.unparse(
+                    node
+                ):
+                    found.append(f'{file}:{node.lineno}')
+    assert found == []
 
 
 # --- what C calls ---

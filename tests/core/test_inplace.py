@@ -142,6 +142,73 @@ def test_updates_by_an_optimizer_are_detected(optimizer, whole):
         y.backward()
 
 
+CELLS = {
+    'lstm': (F.lstm, 1, 8),
+    'slstm': (lambda *xs: F.slstm(*xs[:2], xs[2], xs[2]), 2, 8),
+    'tree_lstm': (F.tree_lstm, 3, 12),
+}
+
+
+@pytest.mark.parametrize('mode', ['warn', 'error'])
+@pytest.mark.parametrize('make', [leaf, intermediate])
+@pytest.mark.parametrize('name', CELLS)
+def test_writes_to_previous_cells_are_detected(name, make, mode):
+    """Backward takes them from what the kernel has kept, beside the gates."""
+    function, cells, width = CELLS[name]
+    for k in range(cells):
+        inputs = [*[make(1, 2) for _ in range(cells)], make(1, width)]
+        with chainer.using_config('check_inplace', mode):
+            c, h = function(*inputs)
+            inputs[k].array[...] = -3
+            text = f'{c.creator.label}: argument .*, float64 \\(1, 2\\), was modified'
+            catch, kind = (pytest.raises, InplaceError) if mode == 'error' else (pytest.warns, InplaceWarning)
+            with catch(kind, match=text):
+                F.sum(h).backward()
+
+
+def windows(t):
+    return [t[i : i + 1] for i in range(3)]
+
+
+#: The first eight keep their labels; of the others backward needs what the forward pass has made of them.
+LABELS = {
+    'mean': lambda x, t: F.softmax_cross_entropy(x, t),
+    "reduce='no'": lambda x, t: F.sum(F.softmax_cross_entropy(x, t, reduce='no')),
+    'double backprop': lambda x, t: F.softmax_cross_entropy(x, t, enable_double_backprop=True),
+    'no ignored label': lambda x, t: F.softmax_cross_entropy(x, t, ignore_label=None),
+    'class weights': lambda x, t: F.softmax_cross_entropy(x, t, class_weight=np.array([1.0, 2, 3])),
+    'crf1d': lambda x, t: F.crf1d(x, windows(x), windows(t)),
+    'embed_id': lambda x, t: F.sum(F.embed_id(t, x) ** 2),
+    'get_item': lambda x, t: F.sum(x[t] ** 2),
+    'sigmoid_cross_entropy': lambda x, t: F.sigmoid_cross_entropy(x[:, 0], t),
+    'hinge': lambda x, t: F.hinge(x, t),
+    'select_item': lambda x, t: F.sum(F.select_item(x, t) ** 2),
+    'contrastive': lambda x, t: F.contrastive(x, x + 1, (t > 0).astype('i')),
+    'negative_sampling': lambda x, t: F.negative_sampling(x, t, x, lambda shape: np.ones(shape, 'i'), 2),
+    'black_out': lambda x, t: F.black_out(x, t, x, np.array([[2], [0], [1]])),
+    'ctc': lambda x, t: F.connectionist_temporal_classification([x] * 7, t[:, None], 2, reduce='no'),
+}
+
+
+@pytest.mark.parametrize('name', LABELS)
+def test_writes_to_labels_are_errors_or_do_not_matter(name):
+    def gradient(changes):
+        x, t = leaf(3, 3), np.array([0, 1, 1], 'i')
+        y = F.sum(LABELS[name](x, t))
+        if changes:
+            t[...] = [1, 0, 0]
+        y.backward()
+        return x.grad
+
+    with chainer.using_config('check_inplace', 'error'):
+        expected = gradient(False)
+        if name in list(LABELS)[:8]:
+            with pytest.raises(InplaceError, match=r'int\d+ \(.*\), was modified in place'):
+                gradient(True)
+        else:
+            np.testing.assert_array_equal(gradient(True), expected)
+
+
 def test_a_large_array_is_compared_at_some_elements_by_default_and_in_full_on_request():
     for mode, expected in (('warn', 0), ('error', 1)):
         with chainer.using_config('check_inplace', mode):

@@ -1,8 +1,10 @@
 """Configuration, hooks, debug mode, old-style functions, copies and conversions."""
 
+import ast
 import copy
 import operator
 import pickle
+import re
 import weakref
 
 import numpy as np
@@ -377,3 +379,57 @@ def test_copydata_and_addgrad():
     p.addgrad(q)
     np.testing.assert_array_equal(p.grad, [2, 4])
     np.testing.assert_array_equal(q.grad, [1, 2])
+
+
+# --- settings that have a list of values ---
+CHOICES = {
+    'check_inplace': "'warn', 'error' or 'off'",
+    'detect_anomaly': "False, True or 'tracebacks'",
+    'gradcheck_strictness': "'strict' or 'chainer'",
+    'tied_parameters': "'once' or 'each'",
+    'winograd': "'exact' or 'fast'",
+}
+LEVELS = {'thread': chainer.config, 'global': chainer.global_config}
+
+
+@pytest.mark.parametrize('level', LEVELS)
+@pytest.mark.parametrize('value', ['Error', 'FAST', 'Each', 'x', '', None, 3, ['warn'], np.zeros(2)], ids=str)
+@pytest.mark.parametrize('name', CHOICES)
+def test_another_value_is_refused_and_changes_nothing(name, value, level):
+    config = LEVELS[level]
+    before, counted = chainer.configuration.current_settings(), chainer.configuration.nondefault
+    text = re.escape(f'config.{name} must be {CHOICES[name]}') + '.*, got '
+    for change in (lambda: setattr(config, name, value), chainer.using_config(name, value, config).__enter__):
+        with pytest.raises(ValueError, match=text):
+            change()
+    assert chainer.configuration.current_settings() == before and chainer.configuration.nondefault == counted
+
+
+def test_each_listed_value_is_accepted():
+    for name, text in CHOICES.items():
+        for value in ast.literal_eval(f'[{text.replace(" or ", ", ")}]'):
+            with chainer.using_config(name, value):
+                assert getattr(chainer.config, name) == value
+
+
+@pytest.mark.parametrize(('given', 'meant'), [(True, 'warn'), (False, 'off'), (np.bool_(False), 'off')])
+def test_truth_values_of_check_inplace(given, meant):
+    with chainer.using_config('check_inplace', given):
+        assert chainer.config.check_inplace == meant
+
+
+@pytest.mark.parametrize('name', ['gradcheck_strictness', 'tied_parameters', 'winograd'])
+@pytest.mark.parametrize('value', [True, False])
+def test_truth_values_are_refused_where_they_say_nothing(name, value):
+    with pytest.raises(ValueError, match=f'config.{name} must be'), chainer.using_config(name, value):
+        pass
+
+
+def test_the_remaining_settings_of_several_are_as_before_where_one_is_refused():
+    before = chainer.configuration.current_settings()
+    with (
+        pytest.raises(ValueError, match='winograd'),
+        chainer.configuration.using_settings({'train': False, 'winograd': 'x'}),
+    ):
+        pass
+    assert chainer.configuration.current_settings() == before

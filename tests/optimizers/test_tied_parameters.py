@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import logging
 import subprocess
@@ -124,15 +125,6 @@ def test_under_the_alias() -> None:
     )
 
 
-def test_another_value_is_an_error() -> None:
-    optimizer = optimizers.SGD()
-    with (
-        chainer.using_config('tied_parameters', 'twice'),
-        pytest.raises(ValueError, match=r"'once' or 'each'.*'twice'"),
-    ):
-        optimizer.setup(tied(2))
-
-
 # --- what is said, counted and added --------------------------------------------------------------------------------
 def test_setup_says_once_which_are_tied(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
@@ -164,3 +156,92 @@ def test_addgrads_adds_once() -> None:
 def test_params_yields_each_time_as_in_chainer() -> None:
     assert [path for path, _ in tied(2).namedparams()] == ['/a/W', '/b/U', '/b/W', '/c/V', '/d/0/V']
     assert len(list(itertools.chain(tied(2).params()))) == 5
+
+
+# --- copies ---
+
+
+def structure(model: chainer.Link) -> list[int]:
+    """Which parameters and links of a model are the same: for each path, where its value appears first."""
+    values = [value for _, value in (*model.namedparams(), *model.namedlinks())]
+    return [next(i for i, other in enumerate(values) if other is value) for value in values]
+
+
+def tied_in_a_sequence() -> Chain:
+    inner = link_of(V=Parameter(numbers(3, 1)))
+    layers = chainer.Sequential(inner, link_of(W=inner.V), inner)
+    return Chain(layers=layers, first=inner, copied=CopiesTwice(inner))
+
+
+class CopiesTwice(Chain):
+    """A model with a ``copy`` of its own, which copies a child once more."""
+
+    def __init__(self, inner: chainer.Link) -> None:
+        super().__init__(inner=inner)
+        self.other: Any = None
+
+    def copy(self, mode: str = 'share') -> Any:
+        clone = super().copy(mode)
+        clone.other = [self.inner.copy(mode)]
+        return clone
+
+
+COPIES = {
+    'share': lambda model: model.copy('share'),
+    'copy': lambda model: model.copy('copy'),
+    'init': lambda model: model.copy('init'),
+    'copy of a copy': lambda model: model.copy().copy(),
+    'repeat': lambda model: model.repeat(2)[1],
+    'repeat and share': lambda model: model.repeat(2, 'share')[1],
+    'deepcopy': copy.deepcopy,
+}
+
+
+@pytest.mark.parametrize('make', [lambda: tied(3), tied_in_a_sequence], ids=['chain', 'sequence'])
+@pytest.mark.parametrize('name', COPIES)
+def test_what_is_tied_is_tied_in_a_copy(name: str, make: Any) -> None:
+    model = make()
+    clone = COPIES[name](model)
+    assert structure(clone) == structure(model)
+    assert clone.count_params() == model.count_params()
+    assert not {*map(id, model.params())} & {*map(id, clone.params())}
+    shares = name in ('share', 'copy of a copy', 'repeat and share')
+    for one, other in zip(model.params(), clone.params(), strict=True):
+        assert (one.array is other.array) == shares
+
+
+def test_one_update_of_a_copy_changes_a_tied_parameter_once() -> None:
+    model, apart = tied(5), untied(5)
+    expected = trained(apart, optimizers.Adam(), None)
+    found = trained(model.copy(), optimizers.Adam(), None)
+    assert all(map(np.array_equal, found, expected))
+
+
+def test_two_copies_have_parameters_of_their_own() -> None:
+    model = tied(3)
+    one, other = model.copy(), model.copy()
+    assert one.a.W is not other.a.W and one.c is not other.c
+
+
+def test_a_copy_that_a_child_makes_for_itself_is_another_one() -> None:
+    clone = tied_in_a_sequence().copy()
+    assert clone.copied.inner is clone.first
+    assert clone.copied.other[0] is not clone.first and clone.copied.other[0].V is not clone.first.V
+
+
+def test_copies_are_made_anew_after_an_exception(monkeypatch: Any) -> None:
+    model = tied(3)
+    with monkeypatch.context() as broken:
+        broken.setattr(Parameter, '__copy__', lambda self: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            model.copy()
+    assert model.c.copy() is not model.c.copy()
+    assert model.copy().a is not model.copy().a
+
+
+def test_copies_are_untied_where_updates_change_tied_parameters_each_time() -> None:
+    """The figures of old programs are those of Chainer, which unties them."""
+    with chainer.using_config('tied_parameters', 'each'):
+        clone = tied(3).copy()
+    assert clone.a.W is not clone.b.W and clone.a.W.array is clone.b.W.array
+    assert clone.c is not clone.d[0]

@@ -158,6 +158,7 @@ class BatchNormalization(Link):
             y = batch_normalization(x, gamma, beta, eps=self.eps, axis=self.axis)
         else:
             y = self._normalize_batch(x, gamma, beta, self._next_decay(finetune))
+            self._count(x, finetune)
         return y
 
     def _normalize_batch(self, x: Any, gamma: Any, beta: Any, decay: float) -> Variable:
@@ -190,10 +191,12 @@ class BatchNormalization(Link):
             return gamma, xp.zeros(shape, self._dtype) if self.beta is None else self.beta
 
     def _next_decay(self, finetune: bool) -> float:
-        if not finetune:
-            return self.decay
-        self.N += 1
-        return 1.0 - 1.0 / self.N
+        return 1.0 - 1.0 / (self.N + 1) if finetune else self.decay
+
+    def _count(self, x: Any, finetune: bool) -> None:
+        """Counts a batch whose statistics have become part of the running ones: no failed call, and no empty one."""
+        if finetune and x.size:
+            self.N += 1
 
     def start_finetuning(self) -> None:
         """Restarts counting batches: the next one with ``finetune=True`` replaces the running statistics."""
@@ -276,4 +279,5 @@ class BatchRenormalization(BatchNormalization):
             x, gamma, beta, self.rmax, self.dmax, self.eps, self.avg_mean, self.avg_var,
             self._next_decay(finetune) if fresh else self.decay, update_statistics=fresh,
         )  # fmt: skip
+        self._count(x, finetune and fresh)
         return y

@@ -103,14 +103,13 @@ class DecorrelatedBatchNormalization(Link):
         if config.in_recomputing:  # the statistics already include this batch
             y = decorrelated_batch_normalization(x, groups=self.groups, eps=self.eps)
             return y
-        decay = self.decay
-        if finetune:
-            self.N += 1
-            decay = 1.0 - 1.0 / self.N
+        decay = 1.0 - 1.0 / (self.N + 1) if finetune else self.decay
         y = decorrelated_batch_normalization(
             x, groups=self.groups, eps=self.eps, running_mean=self.avg_mean, running_projection=self.avg_projection,
             decay=decay,
         )  # fmt: skip
+        if finetune and x.size:  # an empty batch has no statistics
+            self.N += 1
         return y
 
     def start_finetuning(self) -> None:

@@ -200,6 +200,6 @@ class LSTM(Stateful, LSTMBase):
         if c is None:
             with self.device.create_context():
                 c = Variable(self.xp.zeros((batch, self.state_size), gates.dtype))
-        self.c, y = lstm(c, gates)
-        self.h = y if rest is None else concat([y, rest], axis=0)
+        c, y = lstm(c, gates)
+        self.c, self.h = c, y if rest is None else concat([y, rest], axis=0)
         return y

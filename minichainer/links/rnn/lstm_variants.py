@@ -89,9 +89,9 @@ class StatefulPeepholeLSTM(_WithCells):
         c = self._zeros_like_state(gates) if self.c is None else self.c
         if self.c is not None:
             i, f = i + self.peep_i(c), f + self.peep_f(c)
-        self.c = tanh(a) * sigmoid(i) + c * sigmoid(f)
-        h: Variable = tanh(self.c) * sigmoid(o + self.peep_o(self.c))
-        self.h = h
+        c = tanh(a) * sigmoid(i) + c * sigmoid(f)
+        h: Variable = tanh(c) * sigmoid(o + self.peep_o(c))
+        self.c, self.h = c, h
         return h
 
 
@@ -155,7 +155,7 @@ class StatefulZoneoutLSTM(_WithCells):
         before_c = self._zeros_like_state(gates) if self.c is None else self.c
         before_h = self._zeros_like_state(gates) if self.h is None else self.h
         c, h = lstm(before_c, gates)
-        self.c = zoneout(before_c, c, self.c_ratio)
+        c = zoneout(before_c, c, self.c_ratio)
         after: Variable = zoneout(before_h, h, self.h_ratio)
-        self.h = after
+        self.c, self.h = c, after
         return after
