@@ -10,8 +10,10 @@ from minichainer.compat.port import calls, changes, imports, names
 from minichainer.compat.port.blocks import Blocks, has_comment
 from minichainer.compat.port.facts import Facts, dotted, moved
 from minichainer.compat.port.notes import Notes, short
+from minichainer.compat.port.program import Program
 from minichainer.compat.port.rules import OLD_ATTRIBUTES, OLD_OF_LINKS, OLD_SETS, of_kind
 from minichainer.compat.port.spelling import Spelling, with_imports
+from minichainer.compat.port.v1_keywords import V1Keywords
 from minichainer.compat.port.v1_values import V1Values
 
 #: What an ``except`` clause around an import names, if the program expects it to fail.
@@ -24,9 +26,10 @@ class Rewriter(cst.CSTTransformer):
     Args:
         facts: of the module.
         is_v1: whether the program is written for Chainer 1.
+        program: the files that the module belongs to.
     """
 
-    def __init__(self, facts: Facts, is_v1: bool) -> None:
+    def __init__(self, facts: Facts, is_v1: bool, program: Program) -> None:
         super().__init__()
         self.facts = facts
         self.notes = Notes(facts)
@@ -34,6 +37,7 @@ class Rewriter(cst.CSTTransformer):
         self._calls = calls.Calls(facts, self.notes, self.spelling, is_v1)
         self._blocks = Blocks(facts, self._calls)
         self._values = V1Values(facts, self.notes, self.spelling, is_v1)
+        V1Keywords(facts, self._calls, program, is_v1).note(self.notes)
         self._expected_to_fail = 0
         self._depth, self._has_comment = 0, False
         self._targets: set[cst.BaseExpression] = set()
@@ -299,19 +303,21 @@ def _expects_import_error(node: cst.Try) -> bool:
     return any(kind is None or dotted(kind) in _IMPORT_ERRORS or isinstance(kind, cst.Tuple) for kind in caught)
 
 
-def rewrite(text: bytes | str, is_v1: bool | None = None) -> tuple[bytes, Notes]:
+def rewrite(text: bytes | str, is_v1: bool | None = None, program: Program | None = None) -> tuple[bytes, Notes]:
     """Ports the source of one module.
 
     Args:
         text: the source.
         is_v1: whether the program is written for Chainer 1; by default the module shows it.
+        program: the files that the module belongs to; by default it is the only one.
 
     Returns:
         The new source, and what was found.
     """
     wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
-    rewriter = Rewriter(Facts(wrapper), bool(is_v1))
+    program = Program([text]) if program is None else program
+    rewriter = Rewriter(Facts(wrapper), bool(is_v1), program)
     new = wrapper.module.visit(rewriter)
     if is_v1 is None and rewriter.notes.show_v1:
-        return rewrite(text, is_v1=True)
+        return rewrite(text, True, program)
     return new.bytes, rewriter.notes
