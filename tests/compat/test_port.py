@@ -811,6 +811,7 @@ def test_modules_that_attributes_reach() -> None:
     from minichainer.compat.port import names
 
     modules = json.loads((Path(__file__).parent.parent / 'reference' / 'chainer_modules.json').read_text())
+    modules = {*modules, 'training.trigger'}  # of all versions, though the record has no names of it
     reachable = [m for m in modules if names.is_module(f'chainer.{m}') and not names.unreachable_part(f'chainer.{m}')]
     assert len(reachable) > 100
     code = """
