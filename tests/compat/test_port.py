@@ -159,7 +159,10 @@ NAMES = {
         'class A:\n    def iteritems(self): pass\nA().iteritems()',
     ),
     'version': ("import chainer\nchainer.__version__ >= '2'", CHAINER + "'7.8.1' >= '2'"),
-    'FunctionSet': ('import chainer\nm = chainer.FunctionSet(l=1)', CHAINER + 'm = chainer.Chain(l=1)'),
+    'FunctionSet': (
+        'import chainer\nm = chainer.FunctionSet(l=chainer.links.Linear(3, 2))',
+        CHAINER + 'm = chainer.Chain(l=chainer.links.Linear(3, 2))',
+    ),
     'F.Linear': (
         'import chainer.functions as F\nl = F.Linear(3, 4)',
         'import minichainer.functions as F\nimport minichainer.links as L\nl = L.Linear(3, 4)',

@@ -253,7 +253,7 @@ class Calls:
         last = dotted(call.func).rpartition('.')[2]
         if last not in _TAKE_MODULE_NAMES or not call.args:
             return
-        text = self._facts.code(call.args[0].value).strip('\'"')
+        text = self._facts.code(call.args[0].value).lstrip('rRuUbBfF').strip('\'"')
         if text == 'chainer' or text.startswith('chainer.'):
             write = names.ours(text)
             self._notes.add(call, 'attention', 'text', write, 'names a module of Chainer by a text')

@@ -47,6 +47,8 @@ class Program:
         #: The arguments of each definition of a name, methods among them.
         self.functions: dict[str, list[frozenset[str]]] = {}
         self.classes: dict[str, Class] = {}
+        #: Attributes that it sets or defines.
+        self.stored: set[str] = set()
         self._plain: dict[str, frozenset[str]] = {}
         self._read: set[str] = set()
         #: Names that are read other than to be called, and texts, which ``getattr`` may turn into names.
@@ -63,14 +65,20 @@ class Program:
             if isinstance(node, ast.ClassDef):
                 own = [part for part in node.body if isinstance(part, ast.FunctionDef)]
                 methods.update(map(id, own))
-                bases = [_last(base) for base in node.bases]
-                self.classes[node.name] = Class(bases, {part.name: _arguments(part) for part in own})
+                self._add_class(node, {part.name: _arguments(part) for part in own})
             elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 self.functions.setdefault(node.name, []).append(_arguments(node))
                 self._plain.update({} if id(node) in methods else {node.name: _arguments(node)})
+            self.stored.update(_stored(node))
             for name in _names(node):
                 self._read.add(name)
                 self._values.update(() if id(node) in called else (name,))
+
+    def _add_class(self, node: ast.ClassDef, methods: dict[str, frozenset[str]]) -> None:
+        """Adds a class to those of the same name: which of them is meant is not known."""
+        bases, others = self.classes.get(node.name, Class([], {}))
+        together = {name: others.get(name, frozenset()) | methods.get(name, frozenset()) for name in others | methods}
+        self.classes[node.name] = Class([*bases, *map(_last, node.bases)], together)
 
     def takes(self, name: str, keyword: str) -> bool:
         """Whether a function or method of this name, or the class, takes an argument.
@@ -98,6 +106,19 @@ class Program:
         own = next((self.classes[name].methods[m] for m in methods if m in self.classes[name].methods), None)
         found = (self._method(base, methods, seen | {name}) for base in self.classes[name].bases)
         return own if own is not None else next((one for one in found if one is not None), None)
+
+    def is_function(self, name: str) -> bool:
+        """Whether a class of the program derives from Function, or from nothing.
+
+        Args:
+            name: of the class.
+        """
+        return self._derives_from_function(name, frozenset())
+
+    def _derives_from_function(self, name: str, seen: frozenset[str]) -> bool:
+        if name not in self.classes or name in seen:
+            return name in ('Function', 'FunctionNode', 'object')
+        return all(self._derives_from_function(base, seen | {name}) for base in self.classes[name].bases)
 
     def may_be_own(self, keyword: str, inside: str) -> bool:
         """Whether something of the program that is called under a name that nobody sees may take an argument.
@@ -141,6 +162,16 @@ def _passes_on(node: ast.AST, name: str) -> bool:
 def _last(node: ast.AST) -> str:
     """The last part of a dotted name."""
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ''
+
+
+def _stored(node: ast.AST) -> Iterator[str]:
+    """What a node gives a value to: an attribute, a name, a function."""
+    if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store):
+        yield _last(node)
+    elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        yield node.name
+    elif isinstance(node, ast.arg):
+        yield node.arg
 
 
 def _names(node: ast.AST) -> Iterator[str]:
