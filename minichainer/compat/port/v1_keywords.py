@@ -57,6 +57,8 @@ class V1Keywords:
         is_on = self.switched or f'{PART!r}' in facts.switched_on
         #: What a person has to look at.
         self._left = [(call, keyword) for call, keyword in every if keyword == 'volatile' or not is_on]
+        if not is_on:
+            self._left += [pair for pair in by_place if pair[1] == 'test' and self._is_certain(*pair)]
 
     def note(self, notes: Notes) -> None:
         """Notes what a person has to look at.
@@ -67,10 +69,10 @@ class V1Keywords:
         for call, keyword in self._left:
             if keyword in self._facts.parts:
                 continue  # volatile is switched on
-            why = f'{keyword}= stays: it is right if what is called is yours and takes it; v2 dropped it from Chainer'
+            why = f'{keyword} stays: it is right if what is called is yours and takes it; v2 dropped it from Chainer'
             write = _INSTEAD[keyword].format(keyword)
-            rule = 'volatile' if keyword == 'volatile' else 'v1-keyword'
-            notes.add(call.node, 'attention', rule, f'{write}, or former.switch_on({PART!r})', why)
+            rule, part = ('volatile', 'volatile') if keyword == 'volatile' else ('v1-keyword', PART)
+            notes.add(call.node, 'attention', rule, f'{write}, or former.switch_on({part!r})', why)
 
     def _is_unknown(self, call: OldCall) -> bool:
         """Whether no rule knows what is called, or sees the argument."""
