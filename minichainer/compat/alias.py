@@ -101,6 +101,14 @@ class AliasFinder(MetaPathFinder, Loader):
         spec.loader_state = found
         return spec
 
+    def find_distributions(self, context: Any = None) -> list[Any]:
+        """The distribution ``chainer``, for programs that ask which version is installed."""
+        if str(getattr(context, 'name', '')).lower() != 'chainer':
+            return []
+        from minichainer.compat.distribution import Installed  # its module imports much, which few need
+
+        return [Installed(VERSION)]
+
     def _watched(self, name: str, path: Any) -> ModuleSpec | None:
         """The specification of a module of this package, whose loader adds what Chainer's module has besides."""
         spec = PathFinder.find_spec(name, path)

@@ -16,10 +16,11 @@ from minichainer.training.updaters.standard_updater import StandardUpdater as St
 from minichainer.training.util import get_trigger as get_trigger
 
 from minichainer.training import extensions as extensions  # isort: skip
+from minichainer.training import trigger as trigger  # isort: skip
 from minichainer.training import triggers as triggers  # isort: skip
 from minichainer.training import updaters as updaters  # isort: skip
 
 if not typing.TYPE_CHECKING:
     __getattr__, __dir__ = _namespace(
-        __name__, ['extension', 'extensions', 'triggers', 'updater', 'updaters', 'util']
+        __name__, ['extension', 'extensions', 'trigger', 'triggers', 'updater', 'updaters', 'util']
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
@@ -41,6 +42,12 @@ def add_part(model: Chain, name: str, value: Any) -> bool:
     return True
 
 
+_ARRAYS = (
+    'FunctionSet: got the Function {} with parameter_names, whose arrays no optimizer updates.\n'
+    'Write a Link with self.W = chainer.Parameter(W) that calls a function of x and self.W'
+)
+
+
 class FunctionSet(Chain):
     """A model of v1: links by name, and more of them as attributes.
 
@@ -58,6 +65,8 @@ class FunctionSet(Chain):
         super().__init__()
         for name, function in functions.items():
             setattr(self, name, function)
+            if getattr(function, 'parameter_names', ()):
+                warnings.warn(_ARRAYS.format(name), stacklevel=2)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not add_part(self, name, value):

@@ -25,6 +25,8 @@ _PLAIN_LINK = re.compile(
     r'chainer\.links\.(Linear|Convolution\w+|Deconvolution\w+|Dilated\w+|EmbedID|LSTM|GRU|StatefulGRU|StatelessLSTM|'
     r'Bilinear|PReLU|Scale|Highway|Maxout|MLPConvolution2D)\(\)'
 )
+#: Links whose calls set `train` themselves while the part ``keywords`` is on.
+_PRETRAINED = re.compile(r'chainer\.links\.(\w+\.)*(GoogLeNet|VGG16Layers|ResNet\w*Layers)\(\)')
 _SETTING_DEPENDENT = re.compile(r'.*(dropout|normalization|zoneout|rrelu|n_step|dropconnect|forget).*')
 _PLAIN_METHODS = frozenset('reshape transpose astype copy flatten append sum mean format items keys values'.split())
 _PLAIN_BUILTINS = frozenset('len range int float str bool max min abs list tuple zip enumerate print super'.split())
@@ -65,14 +67,25 @@ class Calls:
 
     def called(self, call: cst.Call) -> str:
         """The dotted name of what is called, after the rules about names; ``chainer.links.X()`` for an instance."""
-        name = self._facts.name_of(call.func)
-        return moved(name) if name else self._facts.instance(call.func, self._inside)
+        return self.named(call.func, self._inside)
+
+    def named(self, func: cst.BaseExpression, inside: str) -> str:
+        """The dotted name of what is called in a class.
+
+        Args:
+            func: what is called.
+            inside: the class; empty outside of classes.
+        """
+        name = self._facts.name_of(func)
+        return moved(name) if name else self._facts.instance(func, inside)
 
     # Settings.
 
     def settings(self, call: cst.Call) -> Iterator[tuple[Rule, cst.Arg]]:
         """The rules about arguments that became settings which a call needs, and these arguments."""
         name = self.called(call)
+        if 'keywords' in self._facts.parts and _PRETRAINED.fullmatch(name):
+            return  # their arguments have v1's values by default, which win over a block
         for rule in of_kind('config') if name else ():
             argument = _argument(call, rule)
             if argument is not None and rule.is_about(name):
@@ -240,14 +253,14 @@ class Calls:
         last = dotted(call.func).rpartition('.')[2]
         if last not in _TAKE_MODULE_NAMES or not call.args:
             return
-        text = self._facts.code(call.args[0].value).strip('\'"')
+        text = self._facts.code(call.args[0].value).lstrip('rRuUbBfF').strip('\'"')
         if text == 'chainer' or text.startswith('chainer.'):
             write = names.ours(text)
             self._notes.add(call, 'attention', 'text', write, 'names a module of Chainer by a text')
 
     def _note_partial(self, call: cst.Call) -> None:
         """Notes arguments that ``functools.partial`` keeps for a later call, and that there are not any more."""
-        if self._facts.name_of(call.func) != 'functools.partial' or not call.args:
+        if self._facts.name_of(call.func) != 'functools.partial' or not call.args or 'keywords' in self._facts.parts:
             return
         later = cst.Call(call.args[0].value, [argument for argument in call.args[1:] if argument.keyword is not None])
         name = self.called(later)

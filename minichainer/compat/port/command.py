@@ -10,6 +10,7 @@ from pathlib import Path
 
 from minichainer.compat.port import sources
 from minichainer.compat.port.findings import Finding, Report
+from minichainer.compat.port.program import Program
 from minichainer.serializers._replacing import replacing
 
 
@@ -95,17 +96,18 @@ def inspect(paths: list[str], python2: bool = False) -> tuple[Report, list[tuple
         if error.name != 'libcst':
             raise
         raise MissingLibrary('this command needs libcst: pip install libcst') from error
-    report, changes, read = Report([], [], Counter()), [], []
+    report, changes, found = Report([], [], Counter()), [], []
     for path in sources.files(paths):
         try:
-            source = sources.Source(path, python2)
-            read.append((path, source, rewrite(source.text)))
+            found.append((path, sources.Source(path, python2)))
         except sources.SourceError as error:
             report.findings.append(Finding(str(path), error.line, 0, 'error', 'source', '', '', str(error)))
+    program = Program(source.text for _, source in found)
+    read = [(path, source, rewrite(source.text, program=program)) for path, source in found]
     is_v1 = any(notes.show_v1 for _, _, (_, notes) in read)
     for path, source, first in read:
         # One file shows for which version of Chainer all are written.
-        new, notes = rewrite(source.text, is_v1=True) if is_v1 else first
+        new, notes = rewrite(source.text, True, program) if is_v1 else first
         for line, column, *rest in sorted(notes.found):
             name, line = source.where(line)
             report.findings.append(Finding(name, line, column, *rest))

@@ -4,17 +4,37 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import libcst as cst
 from libcst.metadata import BuiltinAssignment, MetadataWrapper, PositionProvider, QualifiedNameSource, ScopeProvider
 
 from minichainer.compat import nodes
 from minichainer.compat.port import names
-from minichainer.compat.port.rules import CALLED_NODE, PARTS, UNKNOWN_LINK, of_kind
+from minichainer.compat.port.rules import CALLED_NODE, PARTS, of_kind
 
 #: Calls whose keyword arguments become attributes.
 _HOLDERS = ('chainer.Chain', 'chainer.FunctionSet')
+#: Arguments that functions and links of v1 took.
+OLD_KEYWORDS = frozenset('train test volatile use_cudnn deterministic wscale'.split())
+
+
+class OldCall(NamedTuple):
+    """A call that has arguments of v1.
+
+    Args:
+        node: the call.
+        inside: the class around it.
+        keywords: the names of these arguments.
+        by_place: names that arguments without a name may have, as their values are called so.
+        is_starred: whether they are, or may be, in ``**x``.
+    """
+
+    node: cst.Call
+    inside: str
+    keywords: frozenset[str]
+    by_place: frozenset[str]
+    is_starred: bool
 
 
 def dotted(node: cst.BaseExpression) -> str:
@@ -62,15 +82,18 @@ class Facts:
         self.function_sets: set[tuple[str, str]] = set()
         #: What the module has, as the table of parts spells it: ``.attribute``, ``argument=`` and names defined.
         self.has: set[str] = set()
-        #: What gets ``wscale``, and is no link that the rules know.
-        self.unknown_links: set[str] = set()
+        #: What makes ``self.x`` and ``name``, keys as in ``types``, if it is nothing of Chainer.
+        self.makers: dict[tuple[str, str], str] = {}
+        #: Calls with arguments of v1, and the text of calls of ``switch_on``.
+        self.old_calls: list[OldCall] = []
+        self.switched_on = ''
+        #: What is assigned to, as text.
+        self.assigned_to: set[str] = set()
         #: Whether it makes or derives from node classes.
         self.makes_nodes = False
         #: Names of lists whose elements are lists.
         self.rows: set[str] = set()
         self.module.visit(_Collector(self))
-        if self.unknown_links - self.functions:
-            self.has.add(UNKNOWN_LINK)
         if self.makes_nodes and '.apply' not in self.has:
             self.has.add(CALLED_NODE)
         #: Whether it imports Chainer itself, so that it has not been ported.
@@ -143,6 +166,19 @@ class Facts:
             found = self._attribute(inside, text[len('self.') :], set())
         return f'{found}()' if found else ''
 
+    def made_by(self, node: cst.BaseExpression, inside: str) -> str:
+        """The name of what made an object, if that is a function or class that is not Chainer's; else empty.
+
+        Args:
+            node: such as ``self.block``, or a call.
+            inside: the class around it.
+        """
+        if isinstance(node, cst.Call):
+            return '' if names.is_chainer(self.name_of(node.func)) else self.name_of(node.func) or dotted(node.func)
+        text = dotted(node)
+        key = (inside, text[len('self.') :]) if text.startswith('self.') else ('', text)
+        return self.makers.get(key, '')
+
     def _attribute(self, owner: str, name: str, seen: set[str]) -> str:
         """The type of an attribute of a class of this module or of one of its bases."""
         if owner in seen:
@@ -160,6 +196,8 @@ class _Collector(cst.CSTVisitor):
         super().__init__()
         self._facts = facts
         self._classes: list[str] = []
+        #: Values of the items of dicts that are written out, by the name of the dict.
+        self._dicts: dict[str, dict[str, list[cst.BaseExpression]]] = {}
 
     def visit_ClassDef(self, node: cst.ClassDef) -> None:
         self._classes.append(node.name.value)
@@ -189,11 +227,13 @@ class _Collector(cst.CSTVisitor):
             self._facts.has |= {dotted(target.target)} if self._classes else set()
             self._facts.rows |= {dotted(target.target)} if _has_rows(node.value) else set()
             for one, value in _pairs(target.target, node.value):
+                self._facts.assigned_to.add(dotted(one))
                 self._note(dotted(one), value)
+                self._note_items(one, value)
 
     def visit_Call(self, node: cst.Call) -> None:
         self._facts.has |= {f'{argument.keyword.value}=' for argument in node.args if argument.keyword is not None}
-        self._note_wscale(node)
+        self._note_old_call(node)
         self._note_node_class(node.func)
         if not isinstance(node.func, cst.Attribute):
             return
@@ -213,11 +253,40 @@ class _Collector(cst.CSTVisitor):
         known = [nodes.rows().get((path.removeprefix('chainer.functions.'), name)) for path, _, name in found]
         self._facts.makes_nodes |= any(row is not None and row.call for row in known)
 
-    def _note_wscale(self, node: cst.Call) -> None:
-        name = moved(self._facts.name_of(node.func))
-        known = any(rule.name == 'wscale' and rule.is_about(name) for rule in of_kind('keyword'))
-        if any(argument.keyword is not None and argument.keyword.value == 'wscale' for argument in node.args):
-            self._facts.unknown_links |= set() if known else {dotted(node.func).rpartition('.')[2]}
+    def _note_old_call(self, node: cst.Call) -> None:
+        if dotted(node.func).rpartition('.')[2] == 'switch_on':
+            self._facts.switched_on += self._facts.code(node)
+        named = {argument.keyword.value for argument in node.args if argument.keyword is not None}
+        starred = {key for argument in node.args if argument.star == '**' for key in self._items(argument.value)}
+        places = {_flag(argument.value) for argument in node.args[1:] if argument.keyword is None}
+        found = OldCall(
+            node,
+            self._classes[-1] if self._classes else '',
+            OLD_KEYWORDS & (named | starred),
+            OLD_KEYWORDS & places,
+            bool(OLD_KEYWORDS & starred),
+        )
+        if found.keywords or found.by_place:
+            self._facts.old_calls.append(found)
+
+    def _items(self, node: cst.BaseExpression) -> dict[str, list[cst.BaseExpression]]:
+        """The items of a dict, as far as they are written: the values that each key may have."""
+        if isinstance(node, cst.Dict):
+            pairs = [(_string(e.key), e.value) for e in node.elements if isinstance(e, cst.DictElement)]
+        elif isinstance(node, cst.Call) and dotted(node.func) == 'dict':
+            pairs = [(a.keyword.value, a.value) for a in node.args if a.keyword is not None]
+        else:
+            return self._dicts.get(dotted(node), {})
+        return {key: [value for other, value in pairs if other == key] for key, _ in pairs if key}
+
+    def _note_items(self, target: cst.BaseExpression, value: cst.BaseExpression) -> None:
+        """Notes ``x = {'key': value}`` and ``x['key'] = value``."""
+        if isinstance(target, cst.Subscript):
+            index = target.slice[0].slice
+            key = _string(index.value) if isinstance(index, cst.Index) and len(target.slice) == 1 else ''
+            self._dicts.setdefault(dotted(target.value), {}).setdefault(key, []).append(value)
+        elif isinstance(value, (cst.Dict, cst.Call)):
+            self._dicts[dotted(target)] = self._items(value)
 
     def _note(self, target: str, value: cst.BaseExpression) -> None:
         if not target or not isinstance(value, cst.Call):
@@ -226,7 +295,9 @@ class _Collector(cst.CSTVisitor):
         if name.startswith('chainer.optimizers.'):
             self._facts.optimizers.add(target)
         if names.is_chainer(name):
-            self._set(target, moved(name))
+            self._set(self._facts.types, target, moved(name))
+        elif dotted(value.func):
+            self._set(self._facts.makers, target, name or dotted(value.func))
         if name == 'chainer.FunctionSet':
             self._facts.function_sets.add(('', target))
         if name in _HOLDERS:
@@ -236,12 +307,15 @@ class _Collector(cst.CSTVisitor):
         for argument in call.args:
             if argument.keyword is not None:
                 self._note(f'{target}.{argument.keyword.value}', argument.value)
+            for key, values in self._items(argument.value).items() if argument.star == '**' else ():
+                for value in values:
+                    self._note(f'{target}.{key}', value)
 
-    def _set(self, target: str, kind: str) -> None:
-        """Notes a type, or that there are several."""
+    def _set(self, table: dict[tuple[str, str], str], target: str, kind: str) -> None:
+        """Notes a type or maker, or that there are several."""
         is_own = target.startswith('self.') and bool(self._classes)
         key = (self._classes[-1], target[len('self.') :]) if is_own else ('', target)
-        self._facts.types[key] = kind if self._facts.types.get(key, kind) == kind else ''
+        table[key] = kind if table.get(key, kind) == kind else ''
 
 
 def _pairs(
@@ -269,7 +343,13 @@ def _is_row(node: cst.BaseExpression) -> bool:
     return made or ends or isinstance(node, cst.ListComp)
 
 
-def _string(node: cst.BaseExpression) -> str:
+def _flag(node: cst.BaseExpression) -> str:
+    """``test`` of ``test``, ``self.test`` and ``not test``."""
+    is_negated = isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not)
+    return dotted(node.expression if is_negated else node).rpartition('.')[2]  # type: ignore[attr-defined]
+
+
+def _string(node: cst.BaseExpression | None) -> str:
     """The value of a literal string, else empty."""
     if not isinstance(node, cst.SimpleString):
         return ''

@@ -34,7 +34,8 @@ class Notes:
     @property
     def show_v1(self) -> bool:
         """Whether the module is written for Chainer 1."""
-        return any(found[3] in SHOW_V1 for found in self.found)
+        needs_keywords = self._facts.is_old and 'keywords' in self._facts.parts
+        return needs_keywords or any(found[3] in SHOW_V1 for found in self.found)
 
     def use(self, node: cst.CSTNode, name: str) -> None:
         """Counts a name of Chainer, and notes it if it does not exist here."""

@@ -7,11 +7,15 @@ from libcst.metadata import MetadataWrapper
 
 from minichainer.compat import removed
 from minichainer.compat.port import calls, changes, imports, names
+from minichainer.compat.port.alias_only import AliasOnly
 from minichainer.compat.port.blocks import Blocks, has_comment
 from minichainer.compat.port.facts import Facts, dotted, moved
+from minichainer.compat.port.function_sets import FunctionSets
 from minichainer.compat.port.notes import Notes, short
+from minichainer.compat.port.program import Program
 from minichainer.compat.port.rules import OLD_ATTRIBUTES, OLD_OF_LINKS, OLD_SETS, of_kind
 from minichainer.compat.port.spelling import Spelling, with_imports
+from minichainer.compat.port.v1_keywords import V1Keywords
 from minichainer.compat.port.v1_values import V1Values
 
 #: What an ``except`` clause around an import names, if the program expects it to fail.
@@ -24,9 +28,10 @@ class Rewriter(cst.CSTTransformer):
     Args:
         facts: of the module.
         is_v1: whether the program is written for Chainer 1.
+        program: the files that the module belongs to.
     """
 
-    def __init__(self, facts: Facts, is_v1: bool) -> None:
+    def __init__(self, facts: Facts, is_v1: bool, program: Program) -> None:
         super().__init__()
         self.facts = facts
         self.notes = Notes(facts)
@@ -34,6 +39,9 @@ class Rewriter(cst.CSTTransformer):
         self._calls = calls.Calls(facts, self.notes, self.spelling, is_v1)
         self._blocks = Blocks(facts, self._calls)
         self._values = V1Values(facts, self.notes, self.spelling, is_v1)
+        self._sets = FunctionSets(facts, self.notes, self.spelling, program)
+        self._alias_only = AliasOnly(facts, self.notes, program)
+        V1Keywords(facts, self._calls, program, is_v1).note(self.notes)
         self._expected_to_fail = 0
         self._depth, self._has_comment = 0, False
         self._targets: set[cst.BaseExpression] = set()
@@ -143,6 +151,8 @@ class Rewriter(cst.CSTTransformer):
     def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
         text = dotted(original_node)
         name = self.facts.name_of(original_node) if text else ''
+        if not name and original_node not in self._targets:
+            self._alias_only.attribute(original_node)
         if not name and self._is_of_v1(original_node):
             return self._of_v1(original_node, updated_node)
         value = self._values.replaced(original_node) if name else ''
@@ -229,6 +239,7 @@ class Rewriter(cst.CSTTransformer):
 
     def visit_ClassDef(self, node: cst.ClassDef) -> None:
         self._calls.classes.append(node.name.value)
+        self._sets.note_class(node)
 
     def leave_ClassDef(self, original_node: cst.ClassDef, updated_node: cst.ClassDef) -> cst.ClassDef:
         self._calls.classes.pop()
@@ -237,6 +248,20 @@ class Rewriter(cst.CSTTransformer):
     def visit_Call(self, node: cst.Call) -> None:
         self._calls.enter(node)
         self._values.enter_call(node)
+        self._alias_only.call(node)
+
+    def visit_Subscript(self, node: cst.Subscript) -> None:
+        self._alias_only.subscript(node)
+
+    def visit_Expr(self, node: cst.Expr) -> None:
+        self._alias_only.statement(node)
+
+    def visit_ConcatenatedString(self, node: cst.ConcatenatedString) -> bool:
+        self._alias_only.text(node)
+        return False
+
+    def visit_SimpleString(self, node: cst.SimpleString) -> None:
+        self._alias_only.text(node)
 
     def visit_Comparison(self, node: cst.Comparison) -> None:
         self._values.enter_comparison(node)
@@ -245,7 +270,9 @@ class Rewriter(cst.CSTTransformer):
         self._values.leave_alone(node)
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
-        return self._calls.rewritten(original_node, updated_node, self._blocks.setting)
+        result = self._calls.rewritten(original_node, updated_node, self._blocks.setting)
+        inside = self._calls.classes[-1] if self._calls.classes else ''
+        return self._sets.made(original_node, result, inside)
 
     def leave_BinaryOperation(
         self, original_node: cst.BinaryOperation, updated_node: cst.BinaryOperation
@@ -299,19 +326,21 @@ def _expects_import_error(node: cst.Try) -> bool:
     return any(kind is None or dotted(kind) in _IMPORT_ERRORS or isinstance(kind, cst.Tuple) for kind in caught)
 
 
-def rewrite(text: bytes | str, is_v1: bool | None = None) -> tuple[bytes, Notes]:
+def rewrite(text: bytes | str, is_v1: bool | None = None, program: Program | None = None) -> tuple[bytes, Notes]:
     """Ports the source of one module.
 
     Args:
         text: the source.
         is_v1: whether the program is written for Chainer 1; by default the module shows it.
+        program: the files that the module belongs to; by default it is the only one.
 
     Returns:
         The new source, and what was found.
     """
     wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
-    rewriter = Rewriter(Facts(wrapper), bool(is_v1))
+    program = Program([text]) if program is None else program
+    rewriter = Rewriter(Facts(wrapper), bool(is_v1), program)
     new = wrapper.module.visit(rewriter)
     if is_v1 is None and rewriter.notes.show_v1:
-        return rewrite(text, is_v1=True)
+        return rewrite(text, True, program)
     return new.bytes, rewriter.notes

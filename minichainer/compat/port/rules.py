@@ -401,15 +401,12 @@ OLD_SETS = {
 }
 #: Attributes of links of v1.
 OLD_OF_LINKS = {'has_uninitialized_params': 'chainer.compat.legacy.former.has_uninitialized_params'}
-#: What a module has that gives ``wscale`` to a call that rules do not know, such as ``conv(3, 4, 3, wscale=2)``.
-UNKNOWN_LINK = 'wscale= of an unknown link'
 #: What a module has that makes objects of node classes, such as ``activation.relu.ReLU``, without ``apply``.
 CALLED_NODE = 'a called node'
 #: Parts of the style of v1 that a module switches on if it has all of one of these sets: attributes that it reads or
 #: sets, functions and class attributes that it defines, and arguments (``x=``) that it gives.
 PARTS = {
     'defaults': [{'.InceptionBN', 'test='}],
-    'keywords': [{UNKNOWN_LINK}],
     'nodes': [{CALLED_NODE}],
     'optimizers': [{'update_one'}, {'update_one_cpu'}, {'update_one_gpu'}],
     'trainer': [{'make_extension', 'invoke_before_training='}, {'invoke_before_training'}],
