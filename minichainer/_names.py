@@ -88,7 +88,7 @@ _ELSEWHERE = {
     'hidden_size': ('out_size',), 'units': ('out_size',), 'filters': ('out_channels',), 'kernel_size': ('ksize',),
     'padding': ('pad',), 'strides': ('stride',), 'dilation': ('dilate',), 'num_layers': ('n_layers',),
     'num_embeddings': ('in_size',), 'embedding_dim': ('out_size',), 'padding_idx': ('ignore_label',),
-    'num_features': ('size',), 'momentum': ('decay',), 'epsilon': ('eps',), 'weight': ('initialW',),
+    'num_features': ('size',), 'epsilon': ('eps',), 'weight': ('initialW',),
     'p': ('ratio', 'dropout'), 'rate': ('ratio',), 'dim': ('axis',), 'keepdim': ('keepdims',),
     'reduction': ('reduce',), 'ignore_index': ('ignore_label',),
 }  # fmt: skip
@@ -125,5 +125,7 @@ def argument_advice(name: str, names: Iterable[str]) -> str:
     names = list(names)
     if name in ('bias', 'use_bias') and 'nobias' in names:
         return ": did you mean 'nobias', which is the opposite?"
+    if name == 'momentum' and 'decay' in names:
+        return ": 'decay' is what of the old average is kept, write decay=1 - momentum"
     meant = [other for other in _ELSEWHERE.get(name, ()) if other in names]
     return f': did you mean {meant[0]!r}?' if meant else advice(name, names)

@@ -356,7 +356,7 @@ def first(call: str, message: str) -> tuple[list[str], str]:
 
 
 IMAGES = np.ones((1, 3, 8, 8), 'f')
-PLAIN = L.Linear(3, 2)
+PLAIN, TRAINED = L.Linear(3, 2), L.Linear(3, 2)
 
 
 def a_trainer() -> Any:
@@ -454,6 +454,92 @@ ROWS += [
 ]  # fmt: skip
 
 
+# --- arguments that are not arrays, not one dataset, or more than the call takes ------------------------------------
+SEQUENCES = np.ones((2, 5, 3), 'f')
+
+
+def named(call: str, message: str) -> tuple[list[str], str]:
+    """``write keepdims=True``: the last argument of the call, which was given by position."""
+    remedy = next(quoted(f'pass {message.rpartition("write ")[2]}', 'pass'))
+    tree = ast.parse(call, mode='eval')
+    assert isinstance(tree.body, ast.Call)
+    tree.body.args.pop()
+    return [], f'{ast.unparse(tree)[:-1]}, {remedy})'
+
+
+def opposite(call: str, message: str) -> tuple[list[str], str]:
+    """``write decay=1 - momentum``: that in place of the argument."""
+    (remedy,) = re.findall(r'write (\w+=1 - (\w+))', message)
+    return [], call.replace(f'{remedy[1]}={remedy[1]}', remedy[0])
+
+
+def layer(call: str, message: str) -> tuple[list[str], str]:
+    """``write lambda x: F.dropout(x, 0.5)``: the layer that the call of a function stood for."""
+    remedy = next(quoted(message, 'write'))
+    return [], re.sub(r'F\.\w+\([\d.]+\)', remedy, call)
+
+
+ROWS += [
+    *[
+        Row(f'{call}(x)', argument, {'l': link, 'x': SEQUENCES})
+        for call, link in [
+            ('l', L.LSTM(3, 2)),
+            ('l', L.StatefulGRU(3, 2)),
+            ('l', L.StatefulPeepholeLSTM(3, 2)),
+            ('l', L.Maxout(3, 2, 2)),
+            ('l', L.Highway(3)),
+            ('l', chainer.Sequential(L.Linear(3, 2), F.relu)),
+        ]
+    ],
+    Row('l(None, None, x)', argument, {'l': L.StatelessLSTM(3, 2), 'x': SEQUENCES}),
+    Row('L.Classifier(l)(x, t)', argument, {'l': L.Linear(3, 2), 'x': SEQUENCES, 't': np.zeros((2, 5), 'i')}, 2),
+    Row('F.softmax_cross_entropy(x, t)', argument, {'x': X, 't': LABELS.reshape(2, 2)}),
+    Row('F.accuracy(y, t)', argument, {'y': X, 't': LABELS.reshape(2, 2)}),
+    Row('concat(x, y)', instead, {'concat': F.concat, 'x': X, 'y': X}),
+    Row('stack(x, y)', instead, {'stack': F.stack, 'x': X, 'y': X}),
+    Row('L.BatchNormalization(3, momentum=momentum)', opposite, {'momentum': 0.1}),
+    Row('F.batch_normalization(x, x[0], x[0], momentum=momentum)', opposite, {'x': X, 'momentum': 0.1}),
+    Row('F.mean(x, 1, True)', named, {'x': X}),
+    Row('F.convolution_2d(x, W, 1)', named, {'x': IMAGES, 'W': np.ones((4, 3, 3, 3), 'f')}),
+    Row('F.deconvolution_2d(x, W, 2)', named, {'x': IMAGES, 'W': np.ones((3, 4, 3, 3), 'f')}),
+    *[
+        Row(f'chainer.Sequential(F.relu, {call})(x)', layer, {'x': X})
+        for call in ('F.dropout(0.5)', 'F.leaky_relu(0.1)', 'F.softmax(1)', 'F.elu(1.0)')
+    ],
+    *[
+        Row('l(x)', argument, {'l': PLAIN, 'x': dataset})
+        for dataset in (chainer.datasets.TupleDataset(X, LABELS), chainer.datasets.TransformDataset(X, abs))
+    ],
+    *[
+        Row(f'F.{loss}(x0, x1)', instead, {'x0': X, 'x1': LABELS})
+        for loss in ('mean_squared_error', 'mean_absolute_error', 'absolute_error', 'squared_error')
+    ],
+    Row('F.squared_error(x0, x1)', argument, {'x0': X, 'x1': X.astype('d')}),
+    Row('PLAIN(x)', argument, {'PLAIN': PLAIN, 'x': X.astype('i')}),
+    Row('L.Convolution2D(3, 4, 3)(x)', argument, {'x': IMAGES.astype('B')}),
+    Row('L.Deconvolution2D(3, 4, 3)(x)', argument, {'x': IMAGES.astype('B')}),
+    Row('L.Deconvolution2D(3, 4, 3)(x)', argument, {'x': IMAGES[0]}),
+    Row('F.softmax_cross_entropy(x, t, class_weight=class_weight)', argument,
+        {'x': X, 't': LABELS, 'class_weight': [1, 1, 1]}),
+    Row('optimizer.update(loss)', instead, {
+        'optimizer': optimizers.SGD().setup(TRAINED), 'loss': F.sum(TRAINED(X))}),
+    Row('chainer.optimizers.SGD().setup(L.Linear(3, 2)).add_hook(chainer.optimizer_hooks.WeightDecay)',
+        called('0.1'), {}),
+    *[
+        Row('iterators.SerialIterator(x, t, batch_size)', swapped, {'x': x, 't': t, 'batch_size': 2})
+        for x, t in [(X, LABELS), (X.tolist(), LABELS.tolist())]
+    ],
+    *[
+        Row(f'rnn({xs})', swapped, {'rnn': getattr(L, f'NStep{kind}')(1, 3, 4, 0.0), 'xs': [X, X]})
+        for kind, xs in [
+            ('LSTM', 'xs'), ('BiLSTM', 'xs'), ('GRU', 'xs'), ('GRU', 'None, None, xs'), ('RNNTanh', 'xs'),
+        ]
+    ],
+    Row('l(x)', swapped, {'l': L.StatelessLSTM(3, 2), 'x': X}),
+    Row('setattr(v, "grad", grad)', argument, {'v': chainer.Variable(np.ones((), 'f')), 'grad': np.float32(1)}),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize('row', ROWS, ids=lambda row: row.call)
 def test_the_call_works_when_its_message_is_followed(row: Row) -> None:
     call, names = row.call, {**NAMES, **row.values}
@@ -465,6 +551,54 @@ def test_the_call_works_when_its_message_is_followed(row: Row) -> None:
         for line in lines:
             exec(line, names)
     assert fails(call, names) is None, f'{message}\nthen {"; ".join([*lines, call])}: {fails(call, names)}'
+
+
+# --- remedies that would not help are not given ---------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ('call', 'values', 'words'),
+    [
+        ('L.ConvolutionND(3, 3, 4, 3)(x)', {'x': np.ones((2, 3, 8, 8), 'f')}, 'x[None]'),
+        ('L.Convolution2D(3, 4, 3)(x)', {'x': np.ones((2, 8, 8), 'f')}, 'x[None]'),
+        ('L.Deconvolution2D(3, 4, 3)(x)', {'x': np.ones((4, 8, 8), 'f')}, 'x[None]'),
+        ('L.StatelessGRU(3, 2)(x)', {'x': X}, 'write'),
+        ('L.Linear(3, 2)(x)', {'x': X.astype('d')}, 'scalar of NumPy'),
+        ('F.concat([x, y])', {'x': X, 'y': X.astype('d')}, 'scalar of NumPy'),
+        ('chainer.Variable(x) + chainer.Variable(y)', {'x': X, 'y': X.astype('d')}, 'scalar of NumPy'),
+        ('F.mean_squared_error(x0, x1)', {'x0': X, 'x1': np.zeros((4, 2), 'f')}, 'write'),
+    ],
+)
+def test_what_would_not_help_is_not_said(call: str, values: dict[str, Any], words: str) -> None:
+    message = fails(call, {**NAMES, **values})
+    assert message is not None and words not in message
+
+
+@pytest.mark.parametrize(
+    'call', ['L.Linear(3, 2)(x)', 'F.concat([y, x])', 'F.mean_squared_error(y, x)', 'chainer.Variable(y) + x']
+)
+def test_products_with_scalars_of_numpy_are_explained(call: str) -> None:
+    wide = np.multiply(X, np.sqrt(2.0), dtype='d')
+    message = fails(call.replace('+ x', '+ chainer.Variable(x)'), {**NAMES, 'x': wide, 'y': X})
+    assert message is not None
+    assert ('scalar of NumPy' in message) == (np.lib.NumpyVersion(np.__version__) >= '2.0.0')
+
+
+def test_both_are_said_where_shapes_and_dtypes_differ() -> None:
+    message = fails('F.mean_squared_error(x0, x1)', {**NAMES, 'x0': X, 'x1': LABELS[:2]})
+    assert message is not None and 'the shapes must be equal; write x1.astype(np.float32)' in message
+
+
+@pytest.mark.parametrize('kind', ['LSTM', 'BiGRU', 'RNNTanh', 'RNNReLU'])
+@pytest.mark.parametrize('xs', [[X[:, :2]], [X, X[:2, :2]]])
+def test_sequences_of_another_size_are_named(kind: str, xs: list[Any]) -> None:
+    link = getattr(L, f'NStep{kind}')(1, 3, 4, 0.0)
+    states = [None] * link.n_cells
+    message = fails('link(*states, xs)', {'link': link, 'states': states, 'xs': xs})
+    assert message is not None and f'got {xs[-1].shape} as xs[{len(xs) - 1}]' in message.replace('Actual:', 'got')
+
+
+def test_types_of_gradients_are_named_once() -> None:
+    message = fails('setattr(v, "grad", [1.0])', {'v': chainer.Variable(X)})
+    assert message is not None and message.count('ndarray') == 1
 
 
 # --- backward functions that want what forward has not kept --------------------------------------------------------

@@ -108,9 +108,19 @@ def _check_dataset(dataset: Any, batch_size: Any) -> None:
         raise TypeError(
             'an iterator got a number as dataset: the arguments look swapped, write (dataset, batch_size)'
         )
+    if hasattr(dataset, '__getitem__') and _has_entries(batch_size):
+        raise TypeError(
+            f'an iterator takes one dataset, got {type(batch_size).__name__} as batch_size; for examples and labels '
+            'write (chainer.datasets.TupleDataset(x, t), batch_size)'
+        )
     if not hasattr(dataset, '__len__') or not hasattr(dataset, '__getitem__'):
         remedy = '; write list(dataset)' if hasattr(dataset, '__iter__') else ''
         raise TypeError(f'a dataset with a length and indices expected, got {type(dataset).__name__}{remedy}')
+
+
+def _has_entries(value: Any) -> bool:
+    """Whether a value is data, and neither a number nor a text."""
+    return hasattr(value, '__len__') and not isinstance(value, (str, bytes)) and getattr(value, 'ndim', 1) > 0
 
 
 def examples(dataset: Any, indices: Iterable[int]) -> list[Any]:

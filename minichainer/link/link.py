@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 from minichainer import link_hook
 from minichainer.errors import PositionError
-from minichainer.link._calls import InitSignature, check_call
+from minichainer.link._calls import InitSignature, check_call, forward_error
 from minichainer.link._summary import summarize
 from minichainer.link._tree import tree_as_html
 from minichainer.link.parameters import ParameterTree, SetByInit, check_copy_mode, initialize_again, shape_and_dtype
@@ -77,7 +77,12 @@ class Link(ParameterTree):
             hooks = [*link_hook.get_link_hooks().values(), *(local_hooks or {}).values()]
             result: R = link_hook.call_with_hooks(self, hooks, args, kwargs)
             return result
-        return self.forward(*args, **kwargs)
+        try:
+            return self.forward(*args, **kwargs)
+        except TypeError as error:
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+                raise  # from within
+            raise forward_error(self, error, args, kwargs) from None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -168,7 +168,13 @@ class GradientMethod(Optimizer):
         if self._hooks is None:
             self._set_up_hooks()
         if lossfun is not None:
-            self._compute_gradients(lossfun(*args, **kwds))
+            try:
+                loss = lossfun(*args, **kwds)
+            except TypeError:
+                if callable(lossfun):
+                    raise
+                raise _not_a_function(lossfun) from None
+            self._compute_gradients(loss)
         hooks: Any = self._hooks
         ours = self._standard_steps and STEPS.isdisjoint(self.__dict__)
         in_steps = not ours or hooks.pre or hooks.post or self._loss_scaling_is_dynamic
@@ -229,3 +235,11 @@ class GradientMethod(Optimizer):
 
 def _described(cls: type[GradientMethod], name: str) -> str:
     return f'{getattr(cls, name).text} (default {cls._arguments[name]!r})'
+
+
+def _not_a_function(loss: Any) -> TypeError:
+    """The error for what cannot be called to compute a loss."""
+    text = f'update: a function that returns the loss expected, got {type(loss).__name__}'
+    if not hasattr(loss, 'backward'):
+        return TypeError(text)
+    return TypeError(f'{text}; write optimizer.update(lambda: loss)')
