@@ -9,6 +9,7 @@ import numpy
 from minichainer.dataset._rows import at, is_framed
 from minichainer.errors import check_ints
 from minichainer.iterators.order_samplers import ShuffleOrderSampler
+from minichainer.link._calls import check_call
 from minichainer.serializer import Serializer
 
 
@@ -154,6 +155,12 @@ class PositionedIterator:
     """Shared code of the iterators over a dataset: arguments, position, saving and restoring."""
 
     _plan: Plan
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        if args or kwargs:
+            check_call(cls, args, kwargs)
+        return super().__new__(cls)
+
     _state: Position
     _previous_epoch_detail: float
 

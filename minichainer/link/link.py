@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 from minichainer import link_hook
+from minichainer._unfitting_calls import explain
 from minichainer.errors import PositionError
 from minichainer.link._calls import InitSignature, check_call, forward_error
 from minichainer.link._summary import summarize
@@ -81,7 +82,8 @@ class Link(ParameterTree):
             return self.forward(*args, **kwargs)
         except TypeError as error:
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:
-                raise  # from within
+                explain(error)  # from within
+                raise
             raise forward_error(self, error, args, kwargs) from None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

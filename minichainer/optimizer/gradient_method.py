@@ -8,6 +8,7 @@ from itertools import repeat
 from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from minichainer._unfitting_calls import explain
 from minichainer.link._tied import each_once
 from minichainer.link.link import Link
 from minichainer.optimizer._foreign_names import NAMES, check_attribute, is_foreign, note_names
@@ -170,8 +171,9 @@ class GradientMethod(Optimizer):
         if lossfun is not None:
             try:
                 loss = lossfun(*args, **kwds)
-            except TypeError:
+            except TypeError as error:
                 if callable(lossfun):
+                    explain(error)
                     raise
                 raise _not_a_function(lossfun) from None
             self._compute_gradients(loss)

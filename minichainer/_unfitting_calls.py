@@ -1,0 +1,70 @@
+"""What to write if a call does not fit the parameters of a function or class of the package.
+
+Python itself refuses such a call, before any code of the function runs, and its error names neither the parameters
+nor what is called otherwise elsewhere. A check in each function would cost time in every call; so the error is
+explained where it passes: in calls of links, in updates by a function, in trainers, and by the porting layer's hooks.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from typing import Any
+
+from minichainer._names import argument_advice
+
+_CALL = re.compile(
+    r"(?:(?P<owner>\w+)\.)?(?P<name>\w+)\(\) (?:got an unexpected keyword argument '(?P<word>\w+)'|"
+    r'takes (?:from \d+ to )?\d+ positional arguments? but (?P<given>\d+) were given)'
+)
+#: Where the names of functions and classes are looked up, if they are loaded.
+_PLACES = ('functions', 'iterators', 'training', 'training.extensions', 'training.triggers', 'training.updaters')
+_MORE = ('', 'optimizers', 'optimizer_hooks', 'initializers', 'datasets', 'serializers', 'distributions', 'links')
+#: Parameters that take several values, which other frameworks and NumPy's methods take one by one.
+_TUPLES = {'shape': '(2, 3)', 'axes': '(1, 0)', 'reps': '(2, 3)', 'xs': '(x, y)'}
+
+
+def explain(error: BaseException) -> None:
+    """Adds to the text of a TypeError what to write, if it is Python's about a call of something of the package.
+
+    Args:
+        error: any error.
+    """
+    found = _CALL.fullmatch(str(error)) if type(error) is TypeError else None
+    called = None if found is None else _called(found['owner'] or found['name'], error)
+    if found is None or called is None:
+        return
+    try:
+        parameters = inspect.signature(called).parameters
+    except (TypeError, ValueError):
+        return
+    names = list(parameters)
+    remedy = argument_advice(found['word'], names) if found['word'] else _as_tuple(called.__name__, names)
+    error.args = (f'{error}{remedy}; expected {called.__name__}({_shown(parameters)})',)
+
+
+def _called(name: str, error: BaseException) -> Any:
+    """The function or class of the package that has this name, unless the program that called has another one."""
+    modules = [sys.modules.get(f'{__package__}.{place}'.rstrip('.')) for place in (*_PLACES, *_MORE)]
+    found = next((getattr(module, name) for module in modules if module is not None and name in dir(module)), None)
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    frame = None if trace is None else trace.tb_frame
+    own = None if frame is None else frame.f_locals.get(name, frame.f_globals.get(name, found))
+    return found if callable(found) and own is found else None
+
+
+def _as_tuple(name: str, names: list[str]) -> str:
+    """What to write where several values were given one by one."""
+    last = next((known for known in names if known in _TUPLES), None)
+    if last is None:
+        return ''
+    before = ''.join(f'{known}, ' for known in names[: names.index(last)])
+    return f': give {last} as one tuple, as in F.{name}({before}{_TUPLES[last]})'
+
+
+def _shown(parameters: Any) -> str:
+    plain = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in parameters.values()]
+    return str(inspect.Signature(plain))[1:-1]
