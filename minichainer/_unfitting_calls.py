@@ -12,11 +12,16 @@ import re
 import sys
 from typing import Any
 
+from minichainer._elsewhere import elsewhere
 from minichainer._names import argument_advice
 
 _CALL = re.compile(
     r"(?:(?P<owner>\w+)\.)?(?P<name>\w+)\(\) (?:got an unexpected keyword argument '(?P<word>\w+)'|"
     r'takes (?:from \d+ to )?\d+ positional arguments? but (?P<given>\d+) were given)'
+)
+#: NumPy's function of an array of objects calls their methods; its error has no more than that.
+_OF_NUMPY = re.compile(
+    r'loop of ufunc does not support argument \d of type (?:Variable|Parameter) which has no callable (\w+) method'
 )
 #: Where the names of functions and classes are looked up, if they are loaded.
 _PLACES = ('functions', 'iterators', 'training', 'training.extensions', 'training.triggers', 'training.updaters')
@@ -31,7 +36,12 @@ def explain(error: BaseException) -> None:
     Args:
         error: any error.
     """
-    found = _CALL.fullmatch(str(error)) if type(error) is TypeError else None
+    if type(error) is not TypeError:
+        return
+    if of_numpy := _OF_NUMPY.fullmatch(str(error)):
+        error.args = (f'{error}{elsewhere(f"x.{of_numpy[1]}")}',)
+        return
+    found = _CALL.fullmatch(str(error))
     called = None if found is None else _called(found['owner'] or found['name'], error)
     if found is None or called is None:
         return
@@ -40,7 +50,7 @@ def explain(error: BaseException) -> None:
     except (TypeError, ValueError):
         return
     names = list(parameters)
-    remedy = argument_advice(found['word'], names) if found['word'] else _as_tuple(called.__name__, names)
+    remedy = _renamed(called, found['word'], names) if found['word'] else _as_tuple(called.__name__, names)
     error.args = (f'{error}{remedy}; expected {called.__name__}({_shown(parameters)})',)
 
 
@@ -54,6 +64,12 @@ def _called(name: str, error: BaseException) -> Any:
     frame = None if trace is None else trace.tb_frame
     own = None if frame is None else frame.f_locals.get(name, frame.f_globals.get(name, found))
     return found if callable(found) and own is found else None
+
+
+def _renamed(called: Any, word: str, names: list[str]) -> str:
+    if called.__name__ == 'using_config':
+        return f': write using_config({word!r}, {word})'
+    return argument_advice(word, names)
 
 
 def _as_tuple(name: str, names: list[str]) -> str:

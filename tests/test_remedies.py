@@ -633,6 +633,11 @@ ROWS += [
     Row('iterators.MultiprocessIterator(x, 2, num_workers=2)', renamed, {'x': X}),
     Row('iterators.SerialIterator(dataset, batch_size, num_workers=num_workers)', instead,
         {'dataset': X, 'batch_size': 2, 'num_workers': 2}),
+    Row('using_config(train=train)', instead, {'using_config': chainer.using_config, 'train': False}),
+    *[Row(f'training.triggers.IntervalTrigger({unit!r}, 10)', swapped, {}) for unit in ('epoch', 'iteration')],
+    Row('training.triggers.ManualScheduleTrigger("epoch", 10)', swapped, {}),
+    *[Row(f'np.{name}(x)', instead_after('here:'), {'x': chainer.Variable(X + 2)}) for name in (
+        'tanh', 'exp', 'log', 'sqrt', 'sin', 'cos', 'log1p')],
     Row('F.reshape(x, 2, 6)', as_tuple, {'x': X}),
     Row('F.transpose(x, 1, 0)', as_tuple, {'x': X}),
     Row('F.broadcast_to(x, 2, 4, 3)', as_tuple, {'x': X}),

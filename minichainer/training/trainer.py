@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from minichainer._elsewhere import NamesOfTrainers
 from minichainer._names import namespace as _namespace
 from minichainer._unfitting_calls import explain
 from minichainer.allocator import tune_allocator as _tune_allocator
@@ -31,7 +32,7 @@ class _Entry(NamedTuple):
     call_before_training: bool
 
 
-class Trainer:
+class Trainer(NamesOfTrainers):
     """Runs updates and extensions until the stop trigger fires.
 
     Each iteration calls the updater's ``update``, then each extension whose trigger fires, in order of decreasing
