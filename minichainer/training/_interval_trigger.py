@@ -9,9 +9,9 @@ from minichainer.errors import check_numbers
 def check_unit(name: str, unit: str, period: Any = None) -> None:
     """Raises :class:`ValueError` unless a trainer counts the unit; ``period`` is for the error."""
     if unit not in ('epoch', 'iteration'):
-        if isinstance(period, str) and period in ('epoch', 'iteration'):
-            raise ValueError(f'{name}: the unit is last, got {period!r} first; write ({unit!r}, {period!r})')
-        raise ValueError(f"{name}: Trigger unit must be either 'epoch' or 'iteration', got {unit!r}")
+        is_swapped = isinstance(period, str) and period in ('epoch', 'iteration')
+        remedy = f'; write ({unit!r}, {period!r})' if is_swapped else ''
+        raise ValueError(f"{name}: Trigger unit must be either 'epoch' or 'iteration', got {unit!r}{remedy}")
 
 
 class ProgressMemory:
