@@ -42,8 +42,10 @@ def explain(error: BaseException) -> None:
         error.args = (f'{error}{elsewhere(f"x.{of_numpy[1]}")}',)
         return
     found = _CALL.fullmatch(str(error))
-    called = None if found is None else _called(found['owner'] or found['name'], error)
-    if found is None or called is None:
+    if found is None or (found['owner'] and found['name'] != '__init__'):
+        return
+    called = _called(found['owner'] or found['name'], error)
+    if called is None:
         return
     try:
         parameters = inspect.signature(called).parameters

@@ -683,6 +683,11 @@ def test_old_programs_are_told_where_errors_are_shown(tmp_path: Path) -> None:
     assert ran.returncode == 1 and "'dim': did you mean 'axis'?; expected sum(x, axis=None" in ran.stderr
 
 
+def test_the_signature_of_a_class_is_not_that_of_its_call() -> None:
+    message = fails('L.Classifier(L.Linear(3, 3))(x, t=t, y=t)', {**NAMES, 'x': X, 't': LABELS})
+    assert message is not None and "argument 't'" in message and 'in_size' not in message
+
+
 def test_functions_of_programs_are_not_explained() -> None:
     names = {'X': X}
     exec('def sum(x): return x\ndef call(): return sum(X, dim=1)', names)
