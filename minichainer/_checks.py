@@ -53,8 +53,10 @@ def check_gradient(grad: Any, data: Any, op: str, errors: Errors = (GradientShap
     where = f'\nGradient of: {op}' if op else ''
     shape_error, type_error = errors
     if not isinstance(grad, array_types()):
-        kinds = ', '.join(kind.__name__ for kind in array_types())
-        raise type_error(f'grad is not an array{where}\nExpect: one of {kinds}\nActual: {type(grad).__name__}')
+        kinds = ', '.join(dict.fromkeys(kind.__name__ for kind in array_types()))
+        remedy = '; write numpy.asarray(grad)' if isinstance(grad, numpy.generic) else ''
+        got = f'{type(grad).__name__}{remedy}'
+        raise type_error(f'grad is not an array{where}\nExpect: one of {kinds}\nActual: {got}')
     if data is None:
         return
     if isinstance(grad, numpy.ndarray) is not isinstance(data, numpy.ndarray):

@@ -136,6 +136,15 @@ optimizers.Adagrad() | chainer.optimizers.AdaGrad()
 optimizers.Adadelta() | chainer.optimizers.AdaDelta()
 optimizers.lr_scheduler | chainer.training.extensions
 optimizers.LBFGS() | chainer.optimizers.Adam()
+initializers.Xavier() | chainer.initializers.GlorotUniform()
+initializers.XavierUniform() | chainer.initializers.GlorotUniform()
+initializers.XavierNormal() | chainer.initializers.GlorotNormal()
+initializers.KaimingNormal() | chainer.initializers.HeNormal()
+initializers.KaimingUniform() | chainer.initializers.HeUniform()
+initializers.RandomNormal(0.05) | chainer.initializers.Normal(0.05)
+initializers.RandomUniform(0.05) | chainer.initializers.Uniform(0.05)
+initializers.Zeros() | chainer.initializers.Zero()
+initializers.Ones() | chainer.initializers.One()
 model.parameters() | model.params()
 model.named_parameters() | model.namedparams()
 model.modules() | model.links()
@@ -206,7 +215,11 @@ x.chunk(3, 1) | F.split_axis(x, 3, 1)
 x.expand(4, 3) | F.broadcast_to(x, (4, 3))
 x.repeat(2) | F.repeat(x, 2)
 x.ravel() | F.flatten(x)
+x.masked_fill(mask, 0.0) | F.where(mask, numpy.zeros_like(x.array), x)
 x.zero_grad() | x.cleargrad()
+trainer.fit() | trainer.run()
+trainer.train() | trainer.run()
+trainer.start() | trainer.run()
 numpy.mean(x) | F.mean(x)
 numpy.max(x) | F.max(x)
 numpy.amax(x) | F.max(x)
@@ -348,5 +361,8 @@ if TYPE_CHECKING:  # they know none of these names
 
     class NamesOfOptimizers: ...
 
+    class NamesOfTrainers: ...
+
 else:
     NamesOfLinks, NamesOfVariables, NamesOfOptimizers = map(names_of, ('model', 'x', 'optimizer'))
+    NamesOfTrainers = names_of('trainer')

@@ -29,3 +29,24 @@ def stacklevel() -> int:
     while frame.f_code.co_filename.startswith(PACKAGE) and frame.f_back is not None:
         level, frame = level + 1, frame.f_back
     return level
+
+
+#: Where links and ops are called.
+_CALLS = ('link', 'link_hook', '_call')
+
+
+def is_called_by_user(*modules: str) -> bool:
+    """Whether the user's code calls what fails, or only modules of these names, without a folder, are between.
+
+    For errors: an argument of the function helps if the call is the user's own.
+
+    Args:
+        modules: those of the function and of its link, which takes the same arguments.
+    """
+    frame: Any = _getframe(1)
+    while frame is not None and (file := frame.f_code.co_filename).startswith(PACKAGE):
+        module = os.path.basename(file).removesuffix('.py')
+        if module not in modules and (module not in _CALLS or frame.f_code.co_name == 'forward'):
+            return False  # the latter is that of Sequential
+        frame = frame.f_back
+    return True

@@ -82,16 +82,50 @@ def advice(name: str, listed: Iterable[str]) -> str:
     return f': did you mean {in_lower_case.get(close[0], close[0])!r}?' if close else ''
 
 
-#: What other frameworks call arguments.
+#: What other frameworks call arguments. The first name that a function has is meant.
 _ELSEWHERE = {
-    'in_features': ('in_size',), 'out_features': ('out_size',), 'input_size': ('in_size',),
-    'hidden_size': ('out_size',), 'units': ('out_size',), 'filters': ('out_channels',), 'kernel_size': ('ksize',),
-    'padding': ('pad',), 'strides': ('stride',), 'dilation': ('dilate',), 'num_layers': ('n_layers',),
-    'num_embeddings': ('in_size',), 'embedding_dim': ('out_size',), 'padding_idx': ('ignore_label',),
-    'num_features': ('size',), 'momentum': ('decay',), 'epsilon': ('eps',), 'weight': ('initialW',),
-    'p': ('ratio', 'dropout'), 'rate': ('ratio',), 'dim': ('axis',), 'keepdim': ('keepdims',),
-    'reduction': ('reduce',), 'ignore_index': ('ignore_label',),
+    # layers
+    'in_features': 'in_size', 'out_features': 'out_size', 'input_size': 'in_size', 'input_dim': 'in_size',
+    'hidden_size': 'out_size', 'units': 'out_size', 'filters': 'out_channels', 'num_layers': 'n_layers',
+    'num_embeddings': 'in_size', 'embedding_dim': 'out_size', 'output_dim': 'out_size', 'padding_idx': 'ignore_label',
+    'num_features': 'size', 'kernel_initializer': 'initialW', 'bias_initializer': 'initial_bias',
+    'weight': 'class_weight initialW W', 'num_groups': 'groups', 'normalized_shape': 'size',
+    # windows
+    'kernel_size': 'ksize', 'pool_size': 'ksize', 'kernel': 'ksize', 'padding': 'pad', 'strides': 'stride',
+    'dilation': 'dilate', 'dilation_rate': 'dilate', 'ceil_mode': 'cover_all', 'bias': 'b initial_bias',
+    'output_size': 'outsize output_shape', 'size': 'output_shape shape',
+    # axes and shapes
+    'dim': 'axis', 'dims': 'axes axis', 'dim0': 'axis1', 'dim1': 'axis2', 'axes': 'axis', 'perm': 'axes',
+    'axis': 'axes', 'keepdim': 'keepdims', 'newshape': 'shape', 'repeats': 'repeats reps', 'tensors': 'xs',
+    'arrays': 'xs',
+    # values
+    'p': 'ratio dropout', 'rate': 'ratio', 'prob': 'ratio', 'epsilon': 'eps', 'eps': 'epsilon', 'min': 'x_min',
+    'max': 'x_max', 'a_min': 'x_min', 'a_max': 'x_max', 'negative_slope': 'slope', 'alpha': 'slope', 'input': 'x',
+    'target': 't', 'other': 'y', 'running_mean': 'mean', 'running_var': 'var',
+    'reduction': 'reduce', 'ignore_index': 'ignore_label', 'weights': 'class_weight',
+    # optimizers and data
+    'lr': 'alpha', 'learning_rate': 'lr alpha', 'step_size': 'lr alpha', 'beta_1': 'beta1', 'beta_2': 'beta2',
+    'rho': 'alpha', 'weight_decay': 'weight_decay_rate', 'batchsize': 'batch_size',
+    'num_workers': 'n_processes n_threads', 'workers': 'n_processes n_threads', 'prefetch_factor': 'n_prefetch',
+    'sampler': 'order_sampler',
 }  # fmt: skip
+#: What is said elsewhere by an argument, and here in another way.
+_OTHERWISE = {
+    'inplace': 'leave it out, nothing is computed in place',
+    'training': "write chainer.using_config('train', training)",
+    'betas': 'write beta1=betas[0], beta2=betas[1]',
+    'weight_decay': 'write optimizer.add_hook(chainer.optimizer_hooks.WeightDecay(weight_decay))',
+    'momentum': 'write chainer.optimizers.MomentumSGD(momentum=momentum)',
+    'nesterov': 'write chainer.optimizers.NesterovAG()',
+    'num_workers': 'write chainer.iterators.MultiprocessIterator(dataset, batch_size, n_processes=num_workers)',
+    'drop_last': 'leave it out; with repeat=True every mini-batch is full',
+    'epochs': "the number of epochs is the trainer's: (epochs, 'epoch')",
+    'activation': 'apply the function to the result, as in F.relu(link(x))',
+    'label_smoothing': 'give shares as t, float of the shape of x',
+    'return_sequences': 'call the link once per step and collect the results',
+    'bidirectional': 'there are links of their own, such as NStepBiLSTM',
+    'batch_first': 'leave it out',
+}
 
 
 #: Arguments that Chainer v1 had, and what to write instead.
@@ -125,5 +159,9 @@ def argument_advice(name: str, names: Iterable[str]) -> str:
     names = list(names)
     if name in ('bias', 'use_bias') and 'nobias' in names:
         return ": did you mean 'nobias', which is the opposite?"
-    meant = [other for other in _ELSEWHERE.get(name, ()) if other in names]
-    return f': did you mean {meant[0]!r}?' if meant else advice(name, names)
+    if name == 'momentum' and 'decay' in names:
+        return ": 'decay' is what of the old average is kept, write decay=1 - momentum"
+    meant = [other for other in _ELSEWHERE.get(name, '').split() if other in names]
+    if meant:
+        return f': did you mean {meant[0]!r}?'
+    return f': {_OTHERWISE[name]}' if name in _OTHERWISE else advice(name, names)

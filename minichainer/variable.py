@@ -22,6 +22,7 @@ from minichainer._inplace import expose, unguard, wrote
 from minichainer._leaf_owners import OfGradient, OfResult
 from minichainer._misfits import ADDED
 from minichainer._names import namespace as _namespace
+from minichainer._not_arrays import not_an_array
 from minichainer._once import one_at_a_time
 from minichainer._operators import Operators
 from minichainer._roots import checked_upstream, edges_of, initial_gradient, warn_of_no_graph
@@ -79,10 +80,7 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods, NamesO
         if layout is not None:
             self.as_layout(layout)
         if type(data) is not numpy.ndarray and data is not None and not isinstance(data, array_types()):
-            raise TypeError(
-                f'Variable: numpy.ndarray or cupy.ndarray expected, {type(data).__name__} given; '
-                'convert it first, for example by numpy.asarray(x, dtype=numpy.float32)'
-            )
+            raise not_an_array(data)
         if data is not None and (type(data) is not numpy.ndarray or not data.dtype.isnative):
             data = native(data)
         self._data = data

@@ -12,9 +12,15 @@ import pytest
 import minichainer as chainer
 import minichainer.functions as F
 import minichainer.links as L
-from minichainer import datasets, iterators, optimizers
+from minichainer import datasets, iterators, optimizers, training
 from minichainer._elsewhere import uses
 from minichainer.backends import cuda
+
+
+def a_trainer(optimizer: Any) -> Any:
+    """A trainer that does nothing when it runs."""
+    updater = training.updaters.StandardUpdater(iterators.SerialIterator([1], 1), optimizer)
+    return training.Trainer(updater, lambda trainer: True, out='out')
 
 
 def names(path: str) -> dict[str, Any]:
@@ -33,6 +39,7 @@ def names(path: str) -> dict[str, Any]:
         'gamma': np.ones(3, 'f'), 'beta': np.zeros(3, 'f'), 'images': np.ones((1, 3, 4, 4), 'f'),
         'filters': np.ones((3, 3, 2, 2), 'f'), 'signals': np.ones((1, 3, 4), 'f'), 'kernel': np.ones((3, 3, 2), 'f'),
         'flag': False, 'shape': (2, 3), 'seed': 0, 'device': '@numpy', 'state': {},
+        'trainer': a_trainer(optimizer), 'initializers': chainer.initializers,
         'lossfun': lambda: F.sum(model(array)), 'hook': chainer.link_hooks.TimerHook(),
     }  # fmt: skip
 

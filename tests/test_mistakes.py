@@ -244,7 +244,7 @@ ROWS += [
      errors.NotSetUpError, 'Adam is used before setup'),
     ('setup with a class', lambda: set_up(Model), TypeError, r'got the class Model; write setup\(Model\(...\)\)'),
     ('setup with parameters', lambda: set_up(list(Model().params())), TypeError, 'must be a link, got list'),
-    ('lr of Adam', lambda: optimizers.Adam(lr=0.1), TypeError, r"'lr'; expected \(alpha"),
+    ('lr of Adam', lambda: optimizers.Adam(lr=0.1), TypeError, r"'lr': did you mean 'alpha'\?; expected \(alpha"),
 ]  # fmt: skip
 
 

@@ -10,6 +10,8 @@ import ast
 import functools
 import io
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +23,7 @@ import minichainer as chainer
 import minichainer.functions as F
 import minichainer.links as L
 from minichainer import iterators, optimizers, training
+from minichainer._unfitting_calls import explain
 from minichainer.functions import accuracy, softmax_cross_entropy
 from minichainer.gradient_check import check_gradients
 from minichainer.training import extensions
@@ -103,10 +106,20 @@ def keyword(function: str) -> Follow:
     return follow
 
 
+class InALink(chainer.Link):
+    """Where calls of functions that do not fit are explained."""
+
+    def forward(self, call: str, names: dict[str, Any]) -> Any:
+        return eval(call, names)
+
+
+IN_A_LINK = InALink()
+
+
 def fails(call: str, names: dict[str, Any]) -> str | None:
     """The message of the error in a call; None if it works."""
     try:
-        eval(call, names)
+        IN_A_LINK(call, names)
     except Exception as error:
         return str(error)
     return None
@@ -356,7 +369,7 @@ def first(call: str, message: str) -> tuple[list[str], str]:
 
 
 IMAGES = np.ones((1, 3, 8, 8), 'f')
-PLAIN = L.Linear(3, 2)
+PLAIN, TRAINED = L.Linear(3, 2), L.Linear(3, 2)
 
 
 def a_trainer() -> Any:
@@ -454,6 +467,92 @@ ROWS += [
 ]  # fmt: skip
 
 
+# --- arguments that are not arrays, not one dataset, or more than the call takes ------------------------------------
+SEQUENCES = np.ones((2, 5, 3), 'f')
+
+
+def named(call: str, message: str) -> tuple[list[str], str]:
+    """``write keepdims=True``: the last argument of the call, which was given by position."""
+    remedy = next(quoted(f'pass {message.rpartition("write ")[2]}', 'pass'))
+    tree = ast.parse(call, mode='eval')
+    assert isinstance(tree.body, ast.Call)
+    tree.body.args.pop()
+    return [], f'{ast.unparse(tree)[:-1]}, {remedy})'
+
+
+def opposite(call: str, message: str) -> tuple[list[str], str]:
+    """``write decay=1 - momentum``: that in place of the argument."""
+    (remedy,) = re.findall(r'write (\w+=1 - (\w+))', message)
+    return [], call.replace(f'{remedy[1]}={remedy[1]}', remedy[0])
+
+
+def layer(call: str, message: str) -> tuple[list[str], str]:
+    """``write lambda x: F.dropout(x, 0.5)``: the layer that the call of a function stood for."""
+    remedy = next(quoted(message, 'write'))
+    return [], re.sub(r'F\.\w+\([\d.]+\)', remedy, call)
+
+
+ROWS += [
+    *[
+        Row(f'{call}(x)', argument, {'l': link, 'x': SEQUENCES})
+        for call, link in [
+            ('l', L.LSTM(3, 2)),
+            ('l', L.StatefulGRU(3, 2)),
+            ('l', L.StatefulPeepholeLSTM(3, 2)),
+            ('l', L.Maxout(3, 2, 2)),
+            ('l', L.Highway(3)),
+            ('l', chainer.Sequential(L.Linear(3, 2), F.relu)),
+        ]
+    ],
+    Row('l(None, None, x)', argument, {'l': L.StatelessLSTM(3, 2), 'x': SEQUENCES}),
+    Row('L.Classifier(l)(x, t)', argument, {'l': L.Linear(3, 2), 'x': SEQUENCES, 't': np.zeros((2, 5), 'i')}, 2),
+    Row('F.softmax_cross_entropy(x, t)', argument, {'x': X, 't': LABELS.reshape(2, 2)}),
+    Row('F.accuracy(y, t)', argument, {'y': X, 't': LABELS.reshape(2, 2)}),
+    Row('concat(x, y)', instead, {'concat': F.concat, 'x': X, 'y': X}),
+    Row('stack(x, y)', instead, {'stack': F.stack, 'x': X, 'y': X}),
+    Row('L.BatchNormalization(3, momentum=momentum)', opposite, {'momentum': 0.1}),
+    Row('F.batch_normalization(x, x[0], x[0], momentum=momentum)', opposite, {'x': X, 'momentum': 0.1}),
+    Row('F.mean(x, 1, True)', named, {'x': X}),
+    Row('F.convolution_2d(x, W, 1)', named, {'x': IMAGES, 'W': np.ones((4, 3, 3, 3), 'f')}),
+    Row('F.deconvolution_2d(x, W, 2)', named, {'x': IMAGES, 'W': np.ones((3, 4, 3, 3), 'f')}),
+    *[
+        Row(f'chainer.Sequential(F.relu, {call})(x)', layer, {'x': X})
+        for call in ('F.dropout(0.5)', 'F.leaky_relu(0.1)', 'F.softmax(1)', 'F.elu(1.0)')
+    ],
+    *[
+        Row('l(x)', argument, {'l': PLAIN, 'x': dataset})
+        for dataset in (chainer.datasets.TupleDataset(X, LABELS), chainer.datasets.TransformDataset(X, abs))
+    ],
+    *[
+        Row(f'F.{loss}(x0, x1)', instead, {'x0': X, 'x1': LABELS})
+        for loss in ('mean_squared_error', 'mean_absolute_error', 'absolute_error', 'squared_error')
+    ],
+    Row('F.squared_error(x0, x1)', argument, {'x0': X, 'x1': X.astype('d')}),
+    Row('PLAIN(x)', argument, {'PLAIN': PLAIN, 'x': X.astype('i')}),
+    Row('L.Convolution2D(3, 4, 3)(x)', argument, {'x': IMAGES.astype('B')}),
+    Row('L.Deconvolution2D(3, 4, 3)(x)', argument, {'x': IMAGES.astype('B')}),
+    Row('L.Deconvolution2D(3, 4, 3)(x)', argument, {'x': IMAGES[0]}),
+    Row('F.softmax_cross_entropy(x, t, class_weight=class_weight)', argument,
+        {'x': X, 't': LABELS, 'class_weight': [1, 1, 1]}),
+    Row('optimizer.update(loss)', instead, {
+        'optimizer': optimizers.SGD().setup(TRAINED), 'loss': F.sum(TRAINED(X))}),
+    Row('chainer.optimizers.SGD().setup(L.Linear(3, 2)).add_hook(chainer.optimizer_hooks.WeightDecay)',
+        called('0.1'), {}),
+    *[
+        Row('iterators.SerialIterator(x, t, batch_size)', swapped, {'x': x, 't': t, 'batch_size': 2})
+        for x, t in [(X, LABELS), (X.tolist(), LABELS.tolist())]
+    ],
+    *[
+        Row(f'rnn({xs})', swapped, {'rnn': getattr(L, f'NStep{kind}')(1, 3, 4, 0.0), 'xs': [X, X]})
+        for kind, xs in [
+            ('LSTM', 'xs'), ('BiLSTM', 'xs'), ('GRU', 'xs'), ('GRU', 'None, None, xs'), ('RNNTanh', 'xs'),
+        ]
+    ],
+    Row('l(x)', swapped, {'l': L.StatelessLSTM(3, 2), 'x': X}),
+    Row('setattr(v, "grad", grad)', argument, {'v': chainer.Variable(np.ones((), 'f')), 'grad': np.float32(1)}),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize('row', ROWS, ids=lambda row: row.call)
 def test_the_call_works_when_its_message_is_followed(row: Row) -> None:
     call, names = row.call, {**NAMES, **row.values}
@@ -465,6 +564,185 @@ def test_the_call_works_when_its_message_is_followed(row: Row) -> None:
         for line in lines:
             exec(line, names)
     assert fails(call, names) is None, f'{message}\nthen {"; ".join([*lines, call])}: {fails(call, names)}'
+
+
+# --- names of arguments ---------------------------------------------------------------------------------------------
+def renamed(call: str, message: str) -> tuple[list[str], str]:
+    """``unexpected keyword argument 'dim': did you mean 'axis'?``: every argument that is named."""
+    wrong, right = re.findall(r"'(\w+)'(?:\])?: did you mean '(\w+)'", message)[0]
+    return [], re.sub(rf'\b{wrong}=', f'{right}=', call)
+
+
+def removed(call: str, message: str) -> tuple[list[str], str]:
+    """ "leave it out": the call without its last argument."""
+    assert ': leave it out' in message
+    return [], re.sub(r', \w+=\w+\)$', ')', call)
+
+
+def as_tuple(call: str, message: str) -> tuple[list[str], str]:
+    """``give shape as one tuple, as in F.reshape(x, (2, 3))``."""
+    (example,) = re.findall(r'as one tuple, as in (F.*?\)\));', message)
+    first = len(ast.parse(example, mode='eval').body.args) - 1  # type: ignore[attr-defined]
+    tree: Any = ast.parse(call, mode='eval').body
+    tree.args[first:] = [ast.Tuple(tree.args[first:], ast.Load())]
+    return [], ast.unparse(tree)
+
+
+def declared(call: str, message: str) -> tuple[list[str], str]:
+    """``write beta1=betas[0], beta2=betas[1]``: in place of the argument."""
+    remedy = next(quoted(message.replace('write', 'pass').partition('; expected')[0], 'pass'))
+    return [], re.sub(r'betas=betas', remedy, call)
+
+
+IMAGE_NAMES = {'x': IMAGES, 'W': np.ones((4, 3, 3, 3), 'f')}
+ROWS += [
+    *[Row(f'F.{name}(x, dim=1)', renamed, {'x': X}) for name in (
+        'sum', 'max', 'min', 'argmax', 'argmin', 'mean', 'average', 'prod', 'softmax', 'log_softmax', 'normalize',
+        'logsumexp', 'cumsum', 'cumprod', 'flip', 'expand_dims', 'separate', 'crelu')],
+    *[Row(f'F.{name}([x, x], dim=1)', renamed, {'x': X}) for name in ('concat', 'stack')],
+    Row('F.sum(x, 1, keepdim=True)', renamed, {'x': X}),
+    *[Row(f'F.{kind}_pooling_{n}d(x, kernel_size=2)', renamed, {'x': np.ones((1, 1, *[4] * n), 'f')})
+      for kind in ('max', 'average') for n in (1, 2, 3)],
+    *[Row(f'F.{kind}_pooling_2d(x, 2, padding=1)', renamed, IMAGE_NAMES) for kind in ('max', 'average')],
+    Row('F.max_pooling_2d(x, 2, ceil_mode=True)', renamed, IMAGE_NAMES),
+    *[Row(f'F.convolution_2d(x, W, {name}=1)', renamed, IMAGE_NAMES) for name in ('padding', 'strides', 'dilation')],
+    Row('F.convolution_2d(x, W, bias=x[0, 0, 0, :4])', renamed, IMAGE_NAMES),
+    Row('F.deconvolution_2d(x, W[:3], padding=1)', renamed, IMAGE_NAMES),
+    *[Row(f'L.{name}(3, 4, kernel_size=3)', renamed, {}) for name in (
+        'Convolution1D', 'Convolution2D', 'Convolution3D', 'Deconvolution2D', 'DilatedConvolution2D')],
+    Row('L.Linear(3, 2, bias_initializer=0)', renamed, {}),
+    Row('L.Linear(3, units=2)', renamed, {}),
+    Row('F.transpose(x, perm=(1, 0))', renamed, {'x': X}),
+    Row('F.leaky_relu(x, negative_slope=.1)', renamed, {'x': X}),
+    Row('F.softmax_cross_entropy(x, t, weight=x[0])', renamed, {'x': X, 't': LABELS}),
+    Row('F.softmax_cross_entropy(x, t, ignore_index=0)', renamed, {'x': X, 't': LABELS}),
+    Row('F.softmax_cross_entropy(x, t, reduction="no")', renamed, {'x': X, 't': LABELS}),
+    Row('F.dropout(x, p=0.5)', renamed, {'x': X}),
+    *[Row(f'F.{name}(x, inplace=True)', removed, {'x': X}) for name in (
+        'relu', 'leaky_relu', 'dropout', 'sigmoid', 'elu')],
+    *[Row(f'optimizers.{name}({argument_name}=0.1)', renamed, {}) for name, argument_name in [
+        ('Adam', 'lr'), ('Adam', 'learning_rate'), ('SGD', 'learning_rate'), ('MomentumSGD', 'learning_rate'),
+        ('AdamW', 'weight_decay'), ('RMSprop', 'learning_rate'), ('Adam', 'beta_1'), ('AdaGrad', 'epsilon'),
+    ]],
+    Row('optimizers.Adam(betas=betas)', declared, {'betas': (0.9, 0.99)}),
+    Row('optimizers.SGD(nesterov=True)', instead, {}),
+    Row('optimizers.SGD(momentum=momentum)', instead, {'momentum': 0.9}),
+    *[Row(f'iterators.{name}(x, batchsize=2)', renamed, {'x': X}) for name in (
+        'SerialIterator', 'MultithreadIterator', 'MultiprocessIterator')],
+    Row('iterators.MultithreadIterator(x, 2, num_workers=2)', renamed, {'x': X}),
+    Row('iterators.MultiprocessIterator(x, 2, num_workers=2)', renamed, {'x': X}),
+    Row('iterators.SerialIterator(dataset, batch_size, num_workers=num_workers)', instead,
+        {'dataset': X, 'batch_size': 2, 'num_workers': 2}),
+    Row('using_config(train=train)', instead, {'using_config': chainer.using_config, 'train': False}),
+    *[Row(f'training.triggers.IntervalTrigger({unit!r}, 10)', swapped, {}) for unit in ('epoch', 'iteration')],
+    Row('training.triggers.ManualScheduleTrigger("epoch", 10)', swapped, {}),
+    *[Row(f'np.{name}(x)', instead_after('here:'), {'x': chainer.Variable(X + 2)}) for name in (
+        'tanh', 'exp', 'log', 'sqrt', 'sin', 'cos', 'log1p')],
+    Row('F.reshape(x, 2, 6)', as_tuple, {'x': X}),
+    Row('F.transpose(x, 1, 0)', as_tuple, {'x': X}),
+    Row('F.broadcast_to(x, 2, 4, 3)', as_tuple, {'x': X}),
+    Row('F.tile(x, 2, 2)', as_tuple, {'x': X}),
+    *[Row(f'F.{name}(x, x)', as_tuple, {'x': X}) for name in ('hstack', 'vstack', 'dstack')],
+    *[Row(f'F.{name}(x, x, x)', as_tuple, {'x': X}) for name in ('concat', 'stack')],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ('call', 'words'),
+    [
+        ('F.dropout(x, 0.5, training=True)', "write chainer.using_config('train', training)"),
+        ('optimizers.SGD(weight_decay=0.1)', 'add_hook(chainer.optimizer_hooks.WeightDecay(weight_decay))'),
+        ('optimizers.SGD(L.Linear(3, 2).params(), lr=0.1)', 'the parameters are given by optimizer.setup(model)'),
+        ('L.Linear(3, 2, activation="relu")', 'apply the function to the result'),
+    ],
+)
+def test_what_is_said_in_another_way(call: str, words: str) -> None:
+    message = fails(call, {**NAMES, 'x': X})
+    assert message is not None and words in message
+
+
+class Model(chainer.Chain):
+    def forward(self, x: Any) -> Any:
+        return F.sum(x, dim=1)  # type: ignore[call-arg]
+
+
+def test_calls_are_explained_where_errors_pass() -> None:
+    optimizer = optimizers.SGD().setup(PLAIN)
+    for call in (lambda: Model()(X), lambda: optimizer.update(lambda: F.sum(X, dim=1))):  # type: ignore[call-arg]
+        with pytest.raises(TypeError, match="'dim': did you mean 'axis'") as caught:
+            call()
+        explain(caught.value)
+        assert str(caught.value).count('did you mean') == 1
+
+
+def test_old_programs_are_told_where_errors_are_shown(tmp_path: Path) -> None:
+    program = tmp_path / 'program.py'
+    program.write_text('import numpy as np, chainer.functions as F\nF.sum(np.ones(3), dim=0)')
+    run = [sys.executable, '-m', 'minichainer.compat', 'run', str(program)]
+    ran = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert ran.returncode == 1 and "'dim': did you mean 'axis'?; expected sum(x, axis=None" in ran.stderr
+
+
+def test_the_signature_of_a_class_is_not_that_of_its_call() -> None:
+    message = fails('L.Classifier(L.Linear(3, 3))(x, t=t, y=t)', {**NAMES, 'x': X, 't': LABELS})
+    assert message is not None and "argument 't'" in message and 'in_size' not in message
+
+
+def test_functions_of_programs_are_not_explained() -> None:
+    names = {'X': X}
+    exec('def sum(x): return x\ndef call(): return sum(X, dim=1)', names)
+    with pytest.raises(TypeError) as caught:
+        names['call']()  # type: ignore[operator]
+    explain(caught.value)
+    assert str(caught.value) == "sum() got an unexpected keyword argument 'dim'"
+
+
+# --- remedies that would not help are not given ---------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ('call', 'values', 'words'),
+    [
+        ('L.ConvolutionND(3, 3, 4, 3)(x)', {'x': np.ones((2, 3, 8, 8), 'f')}, 'x[None]'),
+        ('L.Convolution2D(3, 4, 3)(x)', {'x': np.ones((2, 8, 8), 'f')}, 'x[None]'),
+        ('L.Deconvolution2D(3, 4, 3)(x)', {'x': np.ones((4, 8, 8), 'f')}, 'x[None]'),
+        ('L.StatelessGRU(3, 2)(x)', {'x': X}, 'write'),
+        ('L.Linear(3, 2)(x)', {'x': X.astype('d')}, 'scalar of NumPy'),
+        ('F.concat([x, y])', {'x': X, 'y': X.astype('d')}, 'scalar of NumPy'),
+        ('chainer.Variable(x) + chainer.Variable(y)', {'x': X, 'y': X.astype('d')}, 'scalar of NumPy'),
+        ('F.mean_squared_error(x0, x1)', {'x0': X, 'x1': np.zeros((4, 2), 'f')}, 'write'),
+    ],
+)
+def test_what_would_not_help_is_not_said(call: str, values: dict[str, Any], words: str) -> None:
+    message = fails(call, {**NAMES, **values})
+    assert message is not None and words not in message
+
+
+@pytest.mark.parametrize(
+    'call', ['L.Linear(3, 2)(x)', 'F.concat([y, x])', 'F.mean_squared_error(y, x)', 'chainer.Variable(y) + x']
+)
+def test_products_with_scalars_of_numpy_are_explained(call: str) -> None:
+    wide = np.multiply(X, np.sqrt(2.0), dtype='d')
+    message = fails(call.replace('+ x', '+ chainer.Variable(x)'), {**NAMES, 'x': wide, 'y': X})
+    assert message is not None
+    assert ('scalar of NumPy' in message) == (np.lib.NumpyVersion(np.__version__) >= '2.0.0')
+
+
+def test_both_are_said_where_shapes_and_dtypes_differ() -> None:
+    message = fails('F.mean_squared_error(x0, x1)', {**NAMES, 'x0': X, 'x1': LABELS[:2]})
+    assert message is not None and 'the shapes must be equal; write x1.astype(np.float32)' in message
+
+
+@pytest.mark.parametrize('kind', ['LSTM', 'BiGRU', 'RNNTanh', 'RNNReLU'])
+@pytest.mark.parametrize('xs', [[X[:, :2]], [X, X[:2, :2]]])
+def test_sequences_of_another_size_are_named(kind: str, xs: list[Any]) -> None:
+    link = getattr(L, f'NStep{kind}')(1, 3, 4, 0.0)
+    states = [None] * link.n_cells
+    message = fails('link(*states, xs)', {'link': link, 'states': states, 'xs': xs})
+    assert message is not None and f'got {xs[-1].shape} as xs[{len(xs) - 1}]' in message.replace('Actual:', 'got')
+
+
+def test_types_of_gradients_are_named_once() -> None:
+    message = fails('setattr(v, "grad", [1.0])', {'v': chainer.Variable(X)})
+    assert message is not None and message.count('ndarray') == 1
 
 
 # --- backward functions that want what forward has not kept --------------------------------------------------------
@@ -550,6 +828,7 @@ def test_other_errors_of_backward_stay(wanted: str) -> None:
 # --- no sentence is forgotten --------------------------------------------------------------------------------------
 #: Modules whose sentences are followed by tests of their own, or are not about code that can be written.
 ELSEWHERE = {
+    '_names': 'above: also test_what_is_said_in_another_way',
     '_forgotten': 'above: test_what_forward_should_retain',
     'serializers._other_files': 'tests/serializers/test_other_files.py',
     'compat.usage': 'tests/compat/test_run.py', 'compat.rewriting': 'tests/compat/test_removed.py',

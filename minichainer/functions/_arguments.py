@@ -72,11 +72,16 @@ class Arguments:
 
     def unequal(self, expected: str, x: Any, t: Any, names: tuple[str, str] = ('x0', 'x1')) -> InvalidType:
         """The error for two arrays that must be alike, with what to write instead."""
+        if t.dtype.kind in 'iu' and x.dtype.kind == 'f' and x.ndim == 2 and x.shape[1] > 1 and t.shape == x.shape[:1]:
+            remedy = f'for one class per row write F.softmax_cross_entropy({", ".join(names)})'
+            return self.misfit(expected, f'{described(x, t)}; {remedy}')
         dtype = x.dtype if x.dtype.kind == 'f' else numpy.dtype('f')
         wrong = [name for name, array in zip(names, (x, t), strict=True) if array.dtype != dtype]
         advice = [f'write {name}.astype(np.{dtype})' for name in wrong]
         if x.shape != t.shape and x.size == t.size:
             advice.append(f'write {names[1]}.reshape({names[0]}.shape)')
+        elif x.shape != t.shape:
+            advice.insert(0, 'the shapes must be equal')
         return self.misfit(expected, '; '.join([described(x, t), *advice]))
 
     def out_of_range(
@@ -209,12 +214,18 @@ class Arguments:
             )
 
     # --- arrays and Variables ----------------------------------------------------------------------------------
-    def several(self, xs: Any) -> Any:
-        """The sequence itself; TypeError for one array or Variable, whose rows would be taken for its entries."""
+    def several(self, xs: Any, second: Any = None) -> Any:
+        """The sequence itself; TypeError for one array or Variable, whose rows would be taken for its entries.
+
+        Args:
+            xs: what must be a sequence.
+            second: the next argument: if that is an array too, a sequence of both was meant.
+        """
         if type(xs) not in SEVERAL and isinstance(xs, ONE_ARRAY):
             got = f'{type(xs).__name__} of shape {as_array(xs).shape}'
+            meant = '(x, y)' if isinstance(second, ONE_ARRAY) else '(x,)'
             raise TypeError(
-                f'{self.name}: a tuple or list of arrays expected as xs, got {got}; write {self.name}((x,))'
+                f'{self.name}: a tuple or list of arrays expected as xs, got {got}; write {self.name}({meant})'
             )
         return xs
 
@@ -283,6 +294,11 @@ def wider(x: Any, parameters: Any) -> str:
     """What to write if data and parameters differ in dtype."""
     remedy = f'x.astype(np.{parameters.dtype})'
     return f'x is {x.dtype}, the parameters are {parameters.dtype}: write {remedy}'
+
+
+def as_floats(x: Any, W: Any) -> str:
+    """What to write for data of another kind than the float parameters."""
+    return f'; write x.astype(np.{W.dtype})' if x.dtype.kind in 'biu' and W.dtype.kind == 'f' else ''
 
 
 def described(*arrays: Any) -> str:

@@ -57,6 +57,8 @@ def _about_classes(op: str, scores: Any, labels: Any, values: Any) -> Iterator[s
     if x != t and len(x) > 1 and t and t[-1] == 1 and t[:-1] == x[:1] + x[2:]:
         sizes = ', '.join(map(str, t[:-1]))
         yield f'labels have one axis too many: write t.reshape({sizes})'
+    elif x != t and len(x) == 2 and len(t) > 1 and labels.size == x[0]:
+        yield 'for one label per row write t.reshape(-1)'
 
 
 def _about_rows(op: str, labels: Any, values: Any) -> Iterator[str]:

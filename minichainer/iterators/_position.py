@@ -9,6 +9,7 @@ import numpy
 from minichainer.dataset._rows import at, is_framed
 from minichainer.errors import check_ints
 from minichainer.iterators.order_samplers import ShuffleOrderSampler
+from minichainer.link._calls import check_call
 from minichainer.serializer import Serializer
 
 
@@ -108,9 +109,19 @@ def _check_dataset(dataset: Any, batch_size: Any) -> None:
         raise TypeError(
             'an iterator got a number as dataset: the arguments look swapped, write (dataset, batch_size)'
         )
+    if hasattr(dataset, '__getitem__') and _has_entries(batch_size):
+        raise TypeError(
+            f'an iterator takes one dataset, got {type(batch_size).__name__} as batch_size; for examples and labels '
+            'write (chainer.datasets.TupleDataset(x, t), batch_size)'
+        )
     if not hasattr(dataset, '__len__') or not hasattr(dataset, '__getitem__'):
         remedy = '; write list(dataset)' if hasattr(dataset, '__iter__') else ''
         raise TypeError(f'a dataset with a length and indices expected, got {type(dataset).__name__}{remedy}')
+
+
+def _has_entries(value: Any) -> bool:
+    """Whether a value is data, and neither a number nor a text."""
+    return hasattr(value, '__len__') and not isinstance(value, (str, bytes)) and getattr(value, 'ndim', 1) > 0
 
 
 def examples(dataset: Any, indices: Iterable[int]) -> list[Any]:
@@ -144,6 +155,12 @@ class PositionedIterator:
     """Shared code of the iterators over a dataset: arguments, position, saving and restoring."""
 
     _plan: Plan
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        if args or kwargs:
+            check_call(cls, args, kwargs)
+        return super().__new__(cls)
+
     _state: Position
     _previous_epoch_detail: float
 

@@ -36,6 +36,39 @@ def check_call(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         raise TypeError(f'{cls.__name__}: {problem}; expected {cls.__name__}{_signature(cls)}')
 
 
+#: Names of the first states of links whose states may be None.
+_STATES = (('hx',), ('hx', 'cx'), ('c', 'h'))
+
+
+def forward_error(link: Any, error: TypeError, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError:
+    """What is said about a call that does not fit the parameters of ``forward``: they, and what to write.
+
+    Args:
+        link: the link that was called.
+        error: Python's own error.
+        args: of the call.
+        kwargs: of the call.
+    """
+    try:
+        parameters = list(inspect.signature(link.forward).parameters.values())
+    except (TypeError, ValueError):
+        return error
+    names = [parameter.name for parameter in parameters]
+    unknown = [name for name in kwargs if name not in names]
+    if unknown and all(p.kind is not inspect.Parameter.VAR_KEYWORD for p in parameters):
+        return unknown_arguments(str(error), unknown, names)
+    return type(error)(f'{error}{_with_states(names, args)}') if names else error
+
+
+def _with_states(names: list[str], args: tuple[Any, ...]) -> str:
+    """What to write if states are missing, or are more than the link has."""
+    count = max((len(states) for states in _STATES if tuple(names[: len(states)]) == states), default=0)
+    given = sum(x is not None for x in args)
+    if not count or given > len(names) - count or not args:
+        return ''
+    return f'; write ({", ".join(["None"] * count + [n for n in names[count:] if n != "kwargs"])})'
+
+
 class InitSignature:
     """``__signature__`` of classes: that of ``__init__``, where Python before 3.11 takes that of ``__new__``."""
 

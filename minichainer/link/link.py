@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 from minichainer import link_hook
+from minichainer._unfitting_calls import explain
 from minichainer.errors import PositionError
-from minichainer.link._calls import InitSignature, check_call
+from minichainer.link._calls import InitSignature, check_call, forward_error
 from minichainer.link._copies import copied_child
 from minichainer.link._summary import summarize
 from minichainer.link._tree import tree_as_html
@@ -78,7 +79,13 @@ class Link(ParameterTree):
             hooks = [*link_hook.get_link_hooks().values(), *(local_hooks or {}).values()]
             result: R = link_hook.call_with_hooks(self, hooks, args, kwargs)
             return result
-        return self.forward(*args, **kwargs)
+        try:
+            return self.forward(*args, **kwargs)
+        except TypeError as error:
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+                explain(error)  # from within
+                raise
+            raise forward_error(self, error, args, kwargs) from None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from minichainer._names import argument_advice
 from minichainer.backend import get_array_module
 from minichainer.optimizer.hyperparameters import HyperparameterProxy
 
@@ -154,8 +155,17 @@ def bound(
     try:
         given = signature_of(arguments).bind(*values, **named)
     except TypeError as error:
-        raise TypeError(f'{cls.__name__}: {error}; expected {inspect.signature(cls)}') from None
+        unknown = [name for name in named if name not in arguments]
+        remedy = argument_advice(unknown[0], arguments) if unknown else _of_parameters(values)
+        raise TypeError(f'{cls.__name__}: {error}{remedy}; expected {inspect.signature(cls)}') from None
     return {**arguments, **given.arguments}
+
+
+def _of_parameters(values: tuple[Any, ...]) -> str:
+    """What to write if the first argument is what other frameworks give to an optimizer: the parameters."""
+    if not values or isinstance(values[0], (int, float)) or not hasattr(values[0], '__iter__'):
+        return ''
+    return ': the parameters are given by optimizer.setup(model)'
 
 
 def signature_of(arguments: Mapping[str, Any]) -> inspect.Signature:

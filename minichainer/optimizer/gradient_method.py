@@ -8,6 +8,7 @@ from itertools import repeat
 from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from minichainer._unfitting_calls import explain
 from minichainer.link._tied import each_once
 from minichainer.link.link import Link
 from minichainer.optimizer._foreign_names import NAMES, check_attribute, is_foreign, note_names
@@ -168,7 +169,14 @@ class GradientMethod(Optimizer):
         if self._hooks is None:
             self._set_up_hooks()
         if lossfun is not None:
-            self._compute_gradients(lossfun(*args, **kwds))
+            try:
+                loss = lossfun(*args, **kwds)
+            except TypeError as error:
+                if callable(lossfun):
+                    explain(error)
+                    raise
+                raise _not_a_function(lossfun) from None
+            self._compute_gradients(loss)
         hooks: Any = self._hooks
         ours = self._standard_steps and STEPS.isdisjoint(self.__dict__)
         in_steps = not ours or hooks.pre or hooks.post or self._loss_scaling_is_dynamic
@@ -229,3 +237,11 @@ class GradientMethod(Optimizer):
 
 def _described(cls: type[GradientMethod], name: str) -> str:
     return f'{getattr(cls, name).text} (default {cls._arguments[name]!r})'
+
+
+def _not_a_function(loss: Any) -> TypeError:
+    """The error for what cannot be called to compute a loss."""
+    text = f'update: a function that returns the loss expected, got {type(loss).__name__}'
+    if not hasattr(loss, 'backward'):
+        return TypeError(text)
+    return TypeError(f'{text}; write optimizer.update(lambda: loss)')

@@ -15,6 +15,8 @@ class HookSet:
         self.post: dict[str, Callable[..., None]] = {}
 
     def add(self, hook: Callable[..., None], name: str | None, timing: str) -> None:
+        if isinstance(hook, type) and any('__call__' in vars(cls) for cls in hook.__mro__):
+            raise TypeError(f'a hook expected, got the class {hook.__name__}; write {hook.__name__}(...)')
         if not callable(hook):
             raise TypeError(f'hook function must be callable, got {type(hook).__name__}')
         if timing not in ('pre', 'post', 'auto'):

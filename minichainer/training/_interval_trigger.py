@@ -6,10 +6,12 @@ from typing import Any
 from minichainer.errors import check_numbers
 
 
-def check_unit(name: str, unit: str) -> None:
-    """Raises :class:`ValueError` unless a trainer counts the unit."""
+def check_unit(name: str, unit: str, period: Any = None) -> None:
+    """Raises :class:`ValueError` unless a trainer counts the unit; ``period`` is for the error."""
     if unit not in ('epoch', 'iteration'):
-        raise ValueError(f"{name}: Trigger unit must be either 'epoch' or 'iteration', got {unit!r}")
+        is_swapped = isinstance(period, str) and period in ('epoch', 'iteration')
+        remedy = f'; write ({unit!r}, {period!r})' if is_swapped else ''
+        raise ValueError(f"{name}: Trigger unit must be either 'epoch' or 'iteration', got {unit!r}{remedy}")
 
 
 class ProgressMemory:
@@ -69,7 +71,7 @@ class IntervalTrigger(ProgressMemory):
     """
 
     def __init__(self, period: float, unit: str) -> None:
-        check_unit('IntervalTrigger', unit)
+        check_unit('IntervalTrigger', unit, period)
         check_numbers('IntervalTrigger', period=period)
         if not period > 0:
             raise ValueError(f'IntervalTrigger: the period must be positive, got {period}')

@@ -9,7 +9,9 @@ import traceback
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from minichainer._elsewhere import NamesOfTrainers
 from minichainer._names import namespace as _namespace
+from minichainer._unfitting_calls import explain
 from minichainer.allocator import tune_allocator as _tune_allocator
 from minichainer.reporter import Reporter, plain_value
 from minichainer.serializer import Serializer, decoded
@@ -30,7 +32,7 @@ class _Entry(NamedTuple):
     call_before_training: bool
 
 
-class Trainer:
+class Trainer(NamesOfTrainers):
     """Runs updates and extensions until the stop trigger fires.
 
     Each iteration calls the updater's ``update``, then each extension whose trigger fires, in order of decreasing
@@ -222,6 +224,7 @@ class Trainer:
                     self._iterate(entries)
                     is_cut = stop.number > 0
             except BaseException as e:
+                explain(e)
                 if stop.is_awaited and isinstance(e, Exception):
                     self._tell(entries, e, show_loop_exception_msg)
                 self._finalize(entries, ready, e)

@@ -214,6 +214,20 @@ def test_an_unknown_flag_is_refused(v1: Dialect) -> None:
         chainer.Variable(X, volatile='x')
 
 
+def test_gradients_of_parameters_without_axes(v1: Dialect) -> None:
+    model = chainer.FunctionSet(l=L.Linear(3, 2), act=L.PReLU())
+    optimizer = chainer.optimizers.SGD(0.5)
+    optimizer.setup(model)
+    optimizer.zero_grads()
+    F.sum(model.act(model.l(chainer.Variable(X)))).backward()
+    slope, gradient = float(model.act.W.data), float(model.act.W.grad)
+    optimizer.weight_decay(0.1)
+    optimizer.accumulate_grads([np.ones_like(p.data)[()] for p in optimizer.target.params()])
+    assert float(model.act.W.grad) == pytest.approx(gradient + 0.1 * slope + 1)
+    optimizer.update()
+    assert type(model.act.W.data) is np.ndarray and model.act.W.data.shape == ()
+
+
 def test_no_graph_is_kept_from_volatile_variables(v1: Dialect) -> None:
     layers = [L.Linear(3, 3) for _ in range(3)]
     h = chainer.Variable(X, volatile='on')

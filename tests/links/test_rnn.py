@@ -239,7 +239,7 @@ def test_errors_over_sequences(name: str) -> None:
     with pytest.raises(InvalidType, match=rf'{name}\n\nExpect: sequences of shape.*\nActual: \(3,\) of sequence 1'):
         link(*nones, [x_of(2, 3), x_of(3)])
     with pytest.raises(
-        InvalidType if 'GRU' in name else ValueError, match=r'\(batch, 3\).*the weights[\s\S]*\(1, 5\)'
+        InvalidType if 'GRU' in name else ValueError, match=r'\(length, 3\).*the weights[\s\S]*\(2, 5\) as xs\[0\]'
     ):
         link(*nones, [x_of(2, 5)])
     with pytest.raises(InvalidType, match=rf'{name}\n\nExpect: states of shape \({places}, 2, 4\)'):

@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+from minichainer._unfitting_calls import explain
 from minichainer.compat.changes import Changes
 
 _ARGUMENTS = 'train|test|finetune|volatile|wscale|bias|use_cudnn|deterministic|p'
@@ -62,6 +63,7 @@ def add_advice(error: BaseException) -> None:
     Args:
         error: any error.
     """
+    explain(error)
     advice = advice_on(error)
     if advice is None or advice in (*getattr(error, '__notes__', ()), *str(error).splitlines()):
         return

@@ -31,12 +31,17 @@ def clip_grads(optimizer: Any, maxnorm: float) -> None:
 
 def weight_decay(optimizer: Any, decay: float) -> None:
     for param in optimizer.target.params():
-        param.grad = param.grad + decay * param.data
+        _add_to_grad(param, decay * param.data)
 
 
 def accumulate_grads(optimizer: Any, grads: Iterable[Any]) -> None:
     for param, grad in zip(optimizer.target.params(), grads, strict=True):
-        param.grad = param.grad + grad
+        _add_to_grad(param, grad)
+
+
+def _add_to_grad(param: Any, grad: Any) -> None:
+    """The sum as an array: NumPy's sum of arrays without axes is a scalar."""
+    param.grad = param.xp.asarray(param.grad + grad)
 
 
 class RuleOfMethods(UpdateRule):

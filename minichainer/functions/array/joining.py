@@ -85,7 +85,7 @@ def concat(xs: Any, axis: int = 1) -> Variable:
     >>> F.concat((np.ones((2, 1)), np.zeros((2, 2)))).shape
     (2, 3)
     """
-    xs = [as_variable(x) for x in (xs if type(xs) in SEVERAL else _concat.several(xs))]
+    xs = [as_variable(x) for x in (xs if type(xs) in SEVERAL else _concat.several(xs, axis))]
     if are_alike(xs):
         return joined(*xs, axis=_concat.axis(axis, xs[0].shape))
     _concat.one_dtype(*xs)
@@ -194,7 +194,7 @@ def stack(xs: Any, axis: int = 0) -> Variable:
     >>> F.stack((np.ones(3), np.zeros(3))).shape
     (2, 3)
     """
-    xs = [as_variable(x) for x in (xs if type(xs) in SEVERAL else _stack.several(xs))]
+    xs = [as_variable(x) for x in (xs if type(xs) in SEVERAL else _stack.several(xs, axis))]
     if not are_alike(xs):
         _stack.one_dtype(*xs)
         for i, x in enumerate(xs):

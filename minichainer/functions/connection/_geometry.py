@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from minichainer.functions._arguments import Arguments, wider
+from minichainer.functions._arguments import Arguments, as_floats, wider
 from minichainer.functions.array.conversion import as_dtype
 from minichainer.variable import Variable
 
@@ -30,15 +30,21 @@ class ConvolutionArguments(Arguments):
             expected = f'x with {n + 2} axes (batch, channels, {n} spatial) expected'
             raise ValueError(f'{self.name}: {expected}, got x.shape = {x.shape}')
 
-    def images(self, x: Variable, W: Variable) -> None:
-        """Raises InvalidType if images and filters differ in number of axes, or are not float arrays."""
-        shapes = f'shapes {x.shape} and {W.shape}'
+    def images(self, x: Variable, W: Variable, is_transposed: bool = False) -> None:
+        """Raises InvalidType if images and filters differ in number of axes, or are not float arrays.
+
+        Args:
+            x: images.
+            W: filters.
+            is_transposed: the first axis of the filters, and not the second one, is that of the input channels.
+        """
+        shapes = f'shapes {x.shape} and {W.shape}{_one_image(x, W, is_transposed)}'
         if self.planar and (x.ndim != 4 or W.ndim != 4):
-            raise self.misfit('x and W with 4 axes', shapes + _one_image(x, W))
+            raise self.misfit('x and W with 4 axes', shapes)
         if x.ndim != W.ndim or x.ndim < 2:
-            raise self.misfit('x and W with the same number of axes, at least 2', shapes + _one_image(x, W))
+            raise self.misfit('x and W with the same number of axes, at least 2', shapes)
         if x.dtype.kind != 'f' or W.dtype.kind != 'f':
-            raise self.misfit('x and W of a float dtype', f'{x.dtype} and {W.dtype}')
+            raise self.misfit('x and W of a float dtype', f'{x.dtype} and {W.dtype}{as_floats(x, W)}')
 
     def groups(self, groups: Any) -> int:
         """The number of groups; TypeError unless it is an int, InvalidType if it is below 1."""
@@ -81,9 +87,18 @@ def same_dtype(arguments: Arguments, x: Variable, W: Variable, b: Any) -> tuple[
     return converted[0], converted[1], converted[2]
 
 
-def _one_image(x: Variable, W: Variable) -> str:
-    """What to write for an image without a batch axis."""
-    return '; for one image write x[None]' if x.ndim == W.ndim - 1 else ''
+def _one_image(x: Variable, W: Variable, is_transposed: bool) -> str:
+    """What to write for an image without a batch axis, if the filters are for its channels."""
+    if x.ndim != W.ndim - 1 or not x.ndim or not _fit(x.shape[0], W, is_transposed):
+        return ''
+    return '; for one image write x[None]'
+
+
+def _fit(channels: int, W: Variable, is_transposed: bool) -> bool:
+    """Whether filters can be applied to images with so many channels, in some number of groups."""
+    if is_transposed:
+        return channels == len(W)
+    return channels > 0 and W.shape[1] > 0 and channels % W.shape[1] == 0
 
 
 def _channels_last(x: Variable, channels: int) -> str:

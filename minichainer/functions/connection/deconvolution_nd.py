@@ -163,7 +163,7 @@ def _deconvolution(
     x, W = as_variable(x), as_variable(W)
     b = None if b is None else as_variable(b)
     arguments = ConvolutionArguments(names.deconvolution, names.planar)
-    arguments.images(x, W)
+    arguments.images(x, W, is_transposed=True)
     n = x.ndim - 2
     stride, dilate = arguments.per_axis(stride, 'stride', n), arguments.per_axis(dilate, 'dilate', n)
     pad = arguments.per_axis(pad, 'pad', n, least=0)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy
 
 from minichainer import configuration
+from minichainer._frames import is_called_by_user
 from minichainer._tape import native
-from minichainer.functions._arguments import Arguments, wider
+from minichainer.functions._arguments import Arguments, as_floats, wider
 from minichainer.functions._call import own_copy
 from minichainer.functions._define import added_together, primitive
 from minichainer.functions.array.conversion import as_dtype
@@ -165,8 +166,15 @@ def _wrong_size(x: tuple[int, ...], n_batch_axes: int, W: tuple[int, ...]) -> In
     expected = f'x of shape ({"batch, " * n_batch_axes}N) and W of shape (M, N)'
     rows = (*x[:n_batch_axes], _product(x[n_batch_axes:]))
     fitting = [n for n in range(1, len(x)) if _product(x[n:]) == W[1]]
-    remedy = f'; pass n_batch_axes={fitting[-1]}' if fitting else ''
+    remedy = _remedy(x, fitting[-1]) if fitting else ''
     return _arguments.misfit(expected, f'{x}, taken as {rows}, and {W}{remedy}')
+
+
+def _remedy(x: tuple[int, ...], n_batch_axes: int) -> str:
+    """What the user writes: the number of axes where his own call takes it, else the axes as one."""
+    if is_called_by_user('linear'):
+        return f'; pass n_batch_axes={n_batch_axes}'
+    return f'; write x.reshape({", ".join(map(str, (-1, *x[n_batch_axes:])))})'
 
 
 def _product(shape: tuple[int, ...]) -> int:
@@ -179,7 +187,7 @@ def _check(arrays: list[Any]) -> None:
         raise _arguments.misfit('x of shape (batch, N) and W of shape (M, N)', f'{x.shape} and {W.shape}')
     dtype = x.dtype
     if dtype.kind != 'f' or W.dtype.kind != 'f':
-        raise _arguments.misfit('float x and W', f'{dtype} and {W.dtype}')
+        raise _arguments.misfit('float x and W', f'{dtype} and {W.dtype}{as_floats(x, W)}')
     if len(arrays) == 3:
         b = arrays[2]
         if b is None or b.ndim != 1 or len(b) != len(W) or (b.dtype is not dtype and b.dtype != dtype):

@@ -22,7 +22,7 @@ _huber_loss = Arguments('HuberLoss', 'huber_loss')
 def _pair(x0: Any, x1: Any, arguments: Arguments) -> tuple[Variable, Variable]:
     x0, x1 = as_variable(x0), as_variable(x1)
     if x0.shape != x1.shape or x0.dtype != x1.dtype or x0.dtype.kind != 'f':
-        raise arguments.misfit('two float arrays of one shape and dtype', described(x0, x1))
+        raise arguments.unequal('two float arrays of one shape and dtype', x0, x1)
     return x0, x1
 
 

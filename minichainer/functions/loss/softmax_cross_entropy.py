@@ -142,6 +142,9 @@ def _check_class_weight(class_weight: Any, x: Any) -> None:
         return
     if isinstance(class_weight, Variable):
         raise _arguments.wrong_value('an array, not a Variable,', 'class_weight', class_weight)
+    if not hasattr(class_weight, 'ndim'):
+        remedy = '; write numpy.asarray(class_weight, dtype=numpy.float32)'
+        raise _arguments.wrong_type('a float array', 'class_weight', class_weight, remedy)
     if class_weight.ndim != 1 or class_weight.dtype.kind != 'f':
         raise ValueError(
             f'softmax_cross_entropy: class_weight must be a float array with one axis, got {described(class_weight)}'

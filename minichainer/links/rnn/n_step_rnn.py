@@ -123,8 +123,12 @@ class NStepRNNBase(ChainList):
         if places is not None:
             there, back = places[0], places[1]
             first = [h if s is None else reordered(h, there, back, 1) for h, s in zip(first, states, strict=True)]
-        steps = transpose_sequence([xs[i] for i in order])
-        *last, ys = self.rnn(self.n_layers, self.dropout, *first, self.ws, self.bs, steps)
+        try:
+            steps = transpose_sequence([xs[i] for i in order])
+            *last, ys = self.rnn(self.n_layers, self.dropout, *first, self.ws, self.bs, steps)
+        except (InvalidType, ValueError) as error:
+            self._check_sizes(xs, error)
+            raise
         if places is not None:
             last = [reordered(h, places[1], places[0], 1) for h in last]
         return (*last, self._sequences(ys, order, xs))
@@ -137,6 +141,17 @@ class NStepRNNBase(ChainList):
                 expected = f'states of shape {shape} (layers and directions, sequences, units)'
                 text = f'{type(self).__name__}\n\nExpect: {expected}\nActual: {s.shape}'
                 raise InvalidType(expected, str(s.shape), text)
+
+    def _check_sizes(self, xs: list[Variable], error: Exception) -> None:
+        """Raises an error of the same type about the first sequence whose size is not that of the weights."""
+        size = self.ws[0][0].shape[1]
+        expected = f'sequences of shape (length, {size}), the size of the weights'
+        for i, x in enumerate(xs):
+            if x.shape[1] != size:
+                got, name = f'{x.shape} as xs[{i}]', type(self).__name__
+                if not isinstance(error, InvalidType):
+                    raise ValueError(f'{name}: {expected}, expected, got {got}') from None
+                raise InvalidType(expected, got, f'{name}\n\nExpect: {expected}\nActual: {got}') from None
 
     def _sequences(self, ys: Any, order: Any, xs: list[Variable]) -> list[Variable]:
         """The outputs by sequence, in the order of ``xs``."""

@@ -25,7 +25,7 @@ class ManualScheduleTrigger(ProgressMemory):
     """
 
     def __init__(self, points: Any, unit: str) -> None:
-        check_unit('ManualScheduleTrigger', unit)
+        check_unit('ManualScheduleTrigger', unit, points)
         self.points = points if isinstance(points, list) else [points]
         self.unit = unit
         self.finished = False
