@@ -82,14 +82,12 @@ def take_counted(place: Any, key: Any) -> None:
 
 
 def _as_choice(name: str, value: Any) -> Any:
-    """A value of a setting, if it is one of those that it may have.
+    """A value of a setting with a list of values, if it is one of them.
 
     Raises:
         ValueError: it is not.
     """
-    choices = _CHOICES.get(name)
-    if choices is None:
-        return value
+    choices = _CHOICES[name]
     if isinstance(value, (bool, numpy.bool_)):
         value = bool(value)
         if name == 'check_inplace':
@@ -258,7 +256,9 @@ class GlobalConfig(_Settings):
         self.winograd = 'exact'
 
     def __setattr__(self, name: str, value: Any) -> None:
-        _put(self.__dict__, self._counted(name), name, _as_choice(name, value))
+        if name in _CHOICES:
+            value = _as_choice(name, value)
+        _put(self.__dict__, self._counted(name), name, value)
 
     def __delattr__(self, name: str) -> None:
         if name not in self.__dict__:
@@ -345,7 +345,9 @@ class LocalConfig(_Settings):
             raise AttributeError(f'config has no setting {name!r}{advice(name, known)}', name=name) from None
 
     def __setattr__(self, name: str, value: Any) -> None:
-        values, value = self._local.values, _as_choice(name, value)
+        if name in _CHOICES:
+            value = _as_choice(name, value)
+        values = self._local.values
         if name not in values.entries and name not in self._global.__dict__:
             _warn_of_name(name, self._global.__dict__)
         _put(values.entries, values.counted, name, value)
