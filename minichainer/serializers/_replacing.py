@@ -108,11 +108,18 @@ def _remove(own: str, lock: FileLock) -> None:
     """Removes a folder with its lock, even if an exception interrupts that."""
     try:
         lock.release()
-        shutil.rmtree(own, ignore_errors=True)
+        _remove_folder(own)
     except BaseException:
         lock.release()
-        shutil.rmtree(own, ignore_errors=True)
+        _remove_folder(own)
         raise
+
+
+def _remove_folder(own: str) -> None:
+    """Removes a folder, by two means: an empty one even where it cannot be opened."""
+    with contextlib.suppress(OSError):
+        os.rmdir(own)
+    shutil.rmtree(own, ignore_errors=True)
 
 
 def _written(part: str, folder: str) -> str:
