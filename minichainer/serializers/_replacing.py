@@ -88,11 +88,17 @@ def _own_folder(beside: str) -> Iterator[str]:
         own = os.path.join(beside, _FOLDER + secrets.token_hex(8))
         lock = FileLock(os.path.join(own, _LOCK))
         try:
-            if _is_made(own, lock):
-                yield own
-                return
-        finally:
+            try:
+                is_made = _is_made(own, lock)
+                if is_made:
+                    yield own
+            finally:
+                _remove(own, lock)
+        except BaseException:  # that of a signal, before the first line of ``_remove``
             _remove(own, lock)
+            raise
+        if is_made:
+            return
 
 
 def _is_made(own: str, lock: FileLock) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import linecache
 import os
 import signal
 import sys
@@ -149,7 +150,8 @@ class AtLine:
         return self.line if frame.f_code.co_filename in self.FILES else None
 
     def line(self, frame: Any, event: str, value: Any) -> Any:
-        if event == 'line':
+        # At the end of a block, tracing stops before the lock is given back, where no signal is handled.
+        if event == 'line' and 'with _guard' not in linecache.getline(frame.f_code.co_filename, frame.f_lineno):
             self.number -= 1
             if self.number == 0:
                 raise KeyboardInterrupt
