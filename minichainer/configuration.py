@@ -335,6 +335,8 @@ class LocalConfig(_Settings):
         object.__setattr__(self, '_local', _ThreadValues())
 
     def __getattr__(self, name: str) -> Any:
+        if name in ('_local', '_global'):  # of a copy that is being made
+            raise AttributeError(name)
         entries = self._local.values.entries
         if name in entries:
             return entries[name]

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -53,8 +53,15 @@ class Plan:
         """Number of examples in an epoch."""
         return len(self.dataset) if position.order is None else len(position.order)
 
-    def advance(self, position: Position) -> tuple[Position, list[int] | None]:
-        """Returns the position after the next mini-batch and its indices, which are ``None`` at the end."""
+    def advance(
+        self, position: Position, draw: Callable[[numpy.ndarray | None, int, int], numpy.ndarray | None]
+    ) -> tuple[Position, list[int] | None]:
+        """Returns the position after the next mini-batch and its indices, which are ``None`` at the end.
+
+        Args:
+            position: where the mini-batch starts.
+            draw: gives the order of an epoch that begins in the mini-batch, see :meth:`PositionedIterator._draw`.
+        """
         if not self.repeat and position.epoch > 0:
             return position, None
         size = self.epoch_size(position)
@@ -71,14 +78,14 @@ class Plan:
         epoch, order = position.epoch + 1, position.order
         if not self.repeat:
             return Position(0, epoch, True, order), indices
-        order = self._next_order(order, start)
+        order = draw(order, start, 0)
         rest = stop - size
         # A mini-batch may be longer than an epoch, and then contains several ends of epochs.
         while rest >= size:
             indices += _between(order, 0, size)
             rest -= size
             epoch += 1
-            order = self._next_order(order, start)
+            order = draw(order, start, epoch - position.epoch - 1)
         return Position(rest, epoch, True, order), indices + _between(order, 0, rest)
 
     def is_determined(self, position: Position) -> bool:
@@ -91,9 +98,9 @@ class Plan:
         start = position.current_position
         return _between(position.order, start, min(start + self.batch_size, self.epoch_size(position)))
 
-    def _next_order(self, order: numpy.ndarray | None, position: int) -> numpy.ndarray | None:
-        """The order of the next epoch."""
-        if order is None or self.order_sampler is None:
+    def next_order(self, order: numpy.ndarray, position: int) -> numpy.ndarray:
+        """Draws the order of the next epoch."""
+        if self.order_sampler is None:
             return order
         new = numpy.asarray(self.order_sampler(order, position))
         if len(new) != len(order):
@@ -163,6 +170,8 @@ class PositionedIterator:
 
     _state: Position
     _previous_epoch_detail: float
+    #: Orders of epochs that begin in the next mini-batch, if they were drawn and it could not be read.
+    _drawn: tuple[numpy.ndarray, ...] = ()
 
     def _setup(self, plan: Plan) -> None:
         self.dataset = plan.dataset
@@ -172,8 +181,31 @@ class PositionedIterator:
         self._rewind()
 
     def _rewind(self) -> None:
-        self._state = self._plan.first()
-        self._previous_epoch_detail = -1.0
+        self._state, self._previous_epoch_detail, self._drawn = self._plan.first(), -1.0, ()
+
+    def _advance(self, position: Position) -> tuple[Position, list[int] | None]:
+        """The position after the mini-batch at a position, and its indices; nothing has moved."""
+        return self._plan.advance(position, self._draw)
+
+    def _draw(self, order: numpy.ndarray | None, start: int, number: int) -> numpy.ndarray | None:
+        """The order of an epoch that begins in the next mini-batch, drawn once even if reading it is tried again.
+
+        Args:
+            order: that of the epoch before.
+            start: where the mini-batch starts.
+            number: how many epochs begin in the mini-batch before this one.
+        """
+        if order is None:
+            return None
+        if number == len(self._drawn):
+            self._drawn = (*self._drawn, self._plan.next_order(order, start))
+        return self._drawn[number]
+
+    def _move(self, after: Position) -> None:
+        """Goes on to a position, once the mini-batch before it was read."""
+        detail = self.epoch_detail
+        # In one statement without a call, so that no interrupt comes in between.
+        self._previous_epoch_detail, self._state, self._drawn = detail, after, ()
 
     @property
     def repeat(self) -> bool:
@@ -225,14 +257,15 @@ class PositionedIterator:
         serializer('epoch', state.epoch)
         serializer('is_new_epoch', state.is_new_epoch)
         if state.order is not None:
-            serializer('order', state.order)
+            # The orders that were drawn for a mini-batch that could not be read follow in further rows.
+            serializer('order', numpy.stack([state.order, *self._drawn]) if self._drawn else state.order)
         serializer('previous_epoch_detail', self._previous_epoch_detail)
 
     def _load(self, serializer: Any) -> None:
         position = int(serializer('current_position', self._state.current_position))
         epoch = int(serializer('epoch', self._state.epoch))
         is_new_epoch = bool(serializer('is_new_epoch', self._state.is_new_epoch))
-        order = self._load_order(serializer)
+        order, drawn = self._load_orders(serializer)
         size = self._plan.epoch_size(Position(0, 0, False, order))
         is_beyond = position > size or (order is None and position >= len(self.dataset) > 0)
         if is_beyond or min(position, epoch) < 0:
@@ -240,7 +273,7 @@ class PositionedIterator:
                 f'{type(self).__name__}: the snapshot was made after {position} examples of epoch {epoch}; '
                 f'the dataset here has {len(self.dataset)}'
             )
-        self._state = Position(position, epoch, is_new_epoch, order)
+        self._state, self._drawn = Position(position, epoch, is_new_epoch, order), drawn
         try:
             self._previous_epoch_detail = float(serializer('previous_epoch_detail', self._previous_epoch_detail))
         except KeyError:
@@ -248,20 +281,20 @@ class PositionedIterator:
             before = self.epoch_detail - self.batch_size / self._epoch_size
             self._previous_epoch_detail = max(before, 0.0) if self.epoch_detail > 0 else -1.0
 
-    def _load_order(self, serializer: Any) -> numpy.ndarray | None:
-        """The order of the epoch from a snapshot, or else the current one."""
+    def _load_orders(self, serializer: Any) -> tuple[numpy.ndarray | None, tuple[numpy.ndarray, ...]]:
+        """The order of the epoch from a snapshot, or else the current one; and those drawn for the next epochs."""
         own = self._state.order
         if own is None:
-            return None
+            return None, ()
         try:
             order = serializer('order', None)
         except KeyError:
             order = serializer('_order', None)
         if order is None:
-            return own
-        if order.shape != own.shape:
+            return own, ()
+        if order.shape[-1:] != own.shape or order.ndim > 2 or not len(order):
             raise ValueError(
-                f'{type(self).__name__}: the snapshot was made with {order.size} examples in an epoch, '
+                f'{type(self).__name__}: the snapshot was made with {order.shape[-1]} examples in an epoch, '
                 f'the dataset here has {own.size}'
             )
         low, high = (order.min(), order.max()) if order.size else (0, 0)
@@ -270,4 +303,5 @@ class PositionedIterator:
                 f'{type(self).__name__}: the order in the snapshot is {order.dtype} from {low} to {high}; '
                 f'expected integers from 0 to {len(self.dataset) - 1}'
             )
-        return numpy.array(order)
+        first, *drawn = numpy.array(order, ndmin=2)
+        return first, tuple(drawn)

@@ -64,12 +64,15 @@ class Part:
 
 
 class Worker:
-    """One process, with what was asked of it and what it has answered."""
+    """One process, with what was asked of it and what it has answered.
 
-    def __init__(self, start: Callable[[Any], Any]) -> None:
-        self.connection, connection = multiprocessing.Pipe()
-        with connection:
-            self.process = start(connection)
+    Args:
+        make: makes the process from its end of the connection; it is started later.
+    """
+
+    def __init__(self, make: Callable[[Any], Any]) -> None:
+        self.connection, self.other_end = multiprocessing.Pipe()
+        self.process = make(self.other_end)
         self.arena: ArenaView | None = None
         self.tasks = 0
         self._unread: deque[tuple[Part, int]] = deque()
@@ -134,10 +137,12 @@ class Worker:
 
     def end(self, deadline: float) -> None:
         """Waits for the end of the process until the deadline, then enforces it."""
-        self.process.join(max(0.0, deadline - time.monotonic()))
-        if self.process.is_alive():
-            self.process.kill()
-            self.process.join()
+        self.other_end.close()
+        if self.process.pid is not None:
+            self.process.join(max(0.0, deadline - time.monotonic()))
+            if self.process.is_alive():
+                self.process.kill()
+                self.process.join()
         self.process.close()
         self._close_arena()
 
@@ -168,6 +173,8 @@ class WorkerPool:
         self._backlog: deque[Part] = deque()
         self._retired: list[Worker] = []
         self._workers: list[Worker] = []
+        #: The latest one, which an interrupt may keep from being one of the others.
+        self._begun: Worker | None = None
         self._turn = 0
         self._owner: int | None = os.getpid()
         try:
@@ -218,22 +225,24 @@ class WorkerPool:
         if not self.is_mine:
             return
         self._owner = None
-        for worker in self._workers:
+        begun = [] if self._begun is None else [self._begun]
+        workers = list(dict.fromkeys([*self._workers, *self._retired, *begun]))
+        for worker in workers:
             worker.ask_to_stop()
-        _end([*self._workers, *self._retired])
+        _end(workers)
 
     def _start(self) -> Worker:
         forks = self._context.get_start_method() == 'fork'
         inherited = [worker.connection for worker in self._workers] if forks else []
 
-        def start(connection: Any) -> Any:
+        def make(connection: Any) -> Any:
             args = (connection, self._dataset, self._shared_mem, inherited)
-            process = self._context.Process(target=_worker.serve, args=args, daemon=True)
-            with _explained(self._dataset, self._context.get_start_method()), _worker.held_signals():
-                process.start()
-            return process
+            return self._context.Process(target=_worker.serve, args=args, daemon=True)
 
-        return Worker(start)
+        self._begun = worker = Worker(make)
+        with worker.other_end, _explained(self._dataset, self._context.get_start_method()), _worker.held_signals():
+            worker.process.start()
+        return worker
 
     def _send(self) -> None:
         """Gives tasks to the workers, as many as they accept."""

@@ -63,19 +63,21 @@ class DaliIterator(Iterator):
         if not self.repeat and self.epoch > 0:
             raise StopIteration
         outputs = self.pipeline.run()
-        self._previous_epoch_detail = self.epoch_detail
         self._advance()
         return outputs
 
     next = __next__
 
     def _advance(self) -> None:
+        detail, epoch = self.epoch_detail, self.epoch
         position = self.current_position + self.batch_size
-        self.is_new_epoch = position >= self.epoch_size
-        if self.is_new_epoch:
-            self.epoch += position // self.epoch_size if self.repeat else 1
+        ends = position >= self.epoch_size
+        if ends:
+            epoch += position // self.epoch_size if self.repeat else 1
             position = position % self.epoch_size if self.repeat else 0
-        self.current_position = position
+        # Without a call in between, at which an interrupt could come.
+        self.current_position, self.epoch, self.is_new_epoch = position, epoch, ends
+        self._previous_epoch_detail = detail
 
     @property
     def batch_size(self) -> int:

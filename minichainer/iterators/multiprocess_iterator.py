@@ -37,7 +37,8 @@ class MultiprocessIterator(PositionedIterator, Iterator):
     are the same in each run with as many processes, also in one that a trainer has resumed.
 
     An error of the dataset is raised where its mini-batch is due, caused by an error with the traceback of the
-    process. If a process dies, a RuntimeError is raised; the next call reads the same mini-batch again.
+    process. If a process dies, a RuntimeError is raised. The next call reads the same mini-batch again, after any
+    error; Ctrl-C ends the processes, and the next call makes new ones.
 
     Args:
         dataset: Dataset; ``dataset[i]`` is called in other processes, so changes made by it are not seen here.
@@ -100,24 +101,39 @@ class MultiprocessIterator(PositionedIterator, Iterator):
         self._setup(Plan(dataset, batch_size, repeat, shuffle, order_sampler))
 
     def __next__(self) -> list[Any]:
-        """Returns the next mini-batch, a list of examples."""
-        pool = self._running_pool()
-        self._read_ahead(pool)
-        batch = self._ahead[0]
-        if batch.parts is not None:
-            self._wait(pool, batch.parts)
-        self._ahead.popleft()
-        self._seeds.advance()
-        self._previous_epoch_detail = self.epoch_detail
-        self._state = batch.after
-        if batch.parts is None:
-            raise StopIteration
+        """Returns the next mini-batch, a list of examples; after an error the next call reads the same one."""
         try:
-            return _take(batch.parts)
-        finally:
-            pool.drop(batch.parts)
+            batch = self._next()
+        except Exception:
+            raise
+        except BaseException:  # it may have come in the middle of a message of a worker
+            self.finalize()
+            raise
+        if batch is None:
+            raise StopIteration
+        return batch
 
     next = __next__
+
+    def _next(self) -> list[Any] | None:
+        """The next mini-batch, or None at the end."""
+        pool = self._running_pool()
+        self._read_ahead(pool)
+        after, parts = self._ahead[0]
+        batch = None if parts is None else self._examples(pool, parts)
+        self._ahead.popleft()
+        self._move(after)
+        self._seeds.advance()
+        return batch
+
+    def _examples(self, pool: WorkerPool, parts: list[Part]) -> list[Any]:
+        """Waits for the examples of some parts; if one has failed, nothing stays read ahead."""
+        self._wait(pool, parts)
+        try:
+            return _take(parts)
+        except Exception:
+            self._drop()
+            raise
 
     def _running_pool(self) -> WorkerPool:
         """The processes; makes them at the first time, and in a fork of the process that has made them."""
@@ -141,7 +157,7 @@ class MultiprocessIterator(PositionedIterator, Iterator):
                 if self._tail is None:
                     self._tail = pool.split(rest, (*seed, 0))
                 return
-            after, indices = self._plan.advance(position)
+            after, indices = self._advance(position)
             if indices is None:
                 self._ahead.append(_Batch(after, None))
                 return
@@ -162,7 +178,7 @@ class MultiprocessIterator(PositionedIterator, Iterator):
             f'in {self.dataset_timeout} seconds. If reading takes so long, set dataset_timeout=None; otherwise a '
             'lock, file or thread that is shared with a forked process may be why: try another start method',
             self.TimeoutWarning,
-            stacklevel=5,
+            stacklevel=7,
         )
 
     def reset(self) -> None:
@@ -178,8 +194,8 @@ class MultiprocessIterator(PositionedIterator, Iterator):
 
     def finalize(self) -> None:
         """Ends the processes; :meth:`next` would make new ones."""
-        if self._stop_pool is not None:
-            self._stop_pool()
+        if self._pool is not None:
+            (self._stop_pool or self._pool.stop)()
             self._pool = self._stop_pool = None
             self._forget()
 

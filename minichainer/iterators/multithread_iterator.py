@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minichainer.dataset.iterator import Iterator
 from minichainer.errors import check_ints
@@ -8,6 +8,14 @@ from minichainer.iterators._position import Plan, Position, PositionedIterator, 
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
+
+
+class _Batch(NamedTuple):
+    """A mini-batch that is being read, and the positions around it; no futures at the end."""
+
+    before: Position
+    after: Position
+    futures: list[Future[Any]] | None
 
 
 class MultithreadIterator(PositionedIterator, Iterator):
@@ -37,7 +45,7 @@ class MultithreadIterator(PositionedIterator, Iterator):
     """
 
     _pool: ThreadPoolExecutor | None = None
-    _ahead: tuple[Position, list[Future[Any]] | None] | None = None
+    _ahead: _Batch | None = None
 
     def __init__(
         self,
@@ -54,29 +62,38 @@ class MultithreadIterator(PositionedIterator, Iterator):
         self._setup(Plan(dataset, batch_size, repeat, shuffle, order_sampler))
 
     def __next__(self) -> list[Any]:
-        """Returns the next mini-batch, a list of examples."""
-        ahead = self._ahead or self._read(self._state)
-        self._previous_epoch_detail = self.epoch_detail
-        self._state, futures = ahead
-        self._ahead = None
-        if futures is None:
-            raise StopIteration
-        batch = [f.result() for f in futures]
-        if self._plan.is_determined(self._state):
+        """Returns the next mini-batch, a list of examples; after an error the next call reads the same one."""
+        if self._ahead is None or self._ahead.before is not self._state:
             self._ahead = self._read(self._state)
+        _, after, futures = self._ahead
+        batch = self._results(futures)
+        ahead = self._read(after) if batch is not None and self._plan.is_determined(after) else None
+        self._move(after)
+        self._ahead = ahead
+        if batch is None:
+            raise StopIteration
         return batch
 
     next = __next__
 
-    def _read(self, position: Position) -> tuple[Position, list[Future[Any]] | None]:
-        """Starts to read the next mini-batch; returns the position after it and its futures."""
+    def _results(self, futures: list[Future[Any]] | None) -> list[Any] | None:
+        """The examples of some futures; if one fails, nothing stays prefetched."""
+        try:
+            return None if futures is None else [f.result() for f in futures]
+        except BaseException:
+            self._drop()
+            raise
+
+    def _read(self, position: Position) -> _Batch:
+        """Starts to read the mini-batch at a position."""
         if self._pool is None:
             from concurrent.futures import ThreadPoolExecutor
 
             self._pool = ThreadPoolExecutor(self.n_threads)
-        after, indices = self._plan.advance(position)
+        after, indices = self._advance(position)
         pool = self._pool
-        return after, None if indices is None else [pool.submit(example, self.dataset, i) for i in indices]
+        futures = None if indices is None else [pool.submit(example, self.dataset, i) for i in indices]
+        return _Batch(position, after, futures)
 
     def reset(self) -> None:
         """Returns to the start; draws a new order if shuffling."""
@@ -96,7 +113,6 @@ class MultithreadIterator(PositionedIterator, Iterator):
             self._pool = None
 
     def _drop(self) -> None:
-        _, futures = self._ahead or (None, None)
-        self._ahead = None
-        for f in futures or ():
+        ahead, self._ahead = self._ahead, None
+        for f in (ahead and ahead.futures) or ():
             f.cancel()

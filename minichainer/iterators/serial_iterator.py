@@ -42,13 +42,13 @@ class SerialIterator(PositionedIterator, Iterator):
         self._setup(Plan(dataset, batch_size, repeat, shuffle, order_sampler))
 
     def __next__(self) -> list[Any]:
-        """Returns the next mini-batch, a list of examples."""
-        after, indices = self._plan.advance(self._state)
-        self._previous_epoch_detail = self.epoch_detail
-        self._state = after
-        if indices is None:
+        """Returns the next mini-batch, a list of examples; after an error the next call reads the same one."""
+        after, indices = self._advance(self._state)
+        batch = None if indices is None else examples(self.dataset, indices)
+        self._move(after)
+        if batch is None:
             raise StopIteration
-        return examples(self.dataset, indices)
+        return batch
 
     next = __next__
 

@@ -57,14 +57,30 @@ class FileLock:
             if key in _held:
                 return False
             _held[key] = self  # before the file is locked, so that whatever happens then is undone
-            self._descriptor = _locked(self._path)
-            if self._descriptor is None:
+            descriptor = self._lock_file()
+            if descriptor is None:
                 del _held[key]
                 return False
         with contextlib.suppress(OSError):  # a full disk
-            os.truncate(self._descriptor, 0)
-            os.write(self._descriptor, str(os.getpid()).encode())
+            os.truncate(descriptor, 0)
+            os.write(descriptor, str(os.getpid()).encode())
         return True
+
+    def _lock_file(self) -> int | None:
+        """Opens and locks the file; None if another process has locked it.
+
+        The descriptor is kept before the file is locked, so that an exception in between leaves no file.
+        """
+        while True:
+            self._descriptor = descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
+            is_granted = _is_granted(descriptor)
+            # Its holder may have removed the file meanwhile: then there is another one, or none.
+            if is_granted and _is_at(descriptor, self._path):
+                return descriptor
+            self._descriptor = None
+            os.close(descriptor)
+            if not is_granted:
+                return None
 
     def release(self) -> None:
         """Removes the file, and gives the lock back, even if an exception interrupts that; if this lock has it."""
@@ -82,7 +98,8 @@ class FileLock:
                 return
             descriptor = self._descriptor
             if descriptor is not None:
-                if os.name != 'nt':  # where open files cannot be removed
+                # On Windows, open files cannot be removed. An exception may have come before the file was locked.
+                if os.name != 'nt' and _is_granted(descriptor):
                     self._remove(descriptor)
                 self._descriptor = None
                 os.close(descriptor)
@@ -107,31 +124,20 @@ class FileLock:
             return '?'
 
 
-def _locked(path: str) -> int | None:
-    """Opens and locks a file; None if another process has locked it."""
-    while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        is_ours = False
-        try:
-            _lock(descriptor)
-            # Its holder may have removed the file meanwhile: then there is another one, or none.
-            is_ours = _is_at(descriptor, path)
-        except OSError as error:
-            is_ours = error.errno not in _REFUSED
-            if not is_ours:
-                return None
-        finally:
-            if not is_ours:
-                os.close(descriptor)
-        if is_ours:
-            return descriptor
-
-
 def _is_at(descriptor: int, path: str) -> bool:
     try:
         return os.path.samestat(os.fstat(descriptor), os.stat(path))
     except FileNotFoundError:
         return False
+
+
+def _is_granted(descriptor: int) -> bool:
+    """Locks an open file, which may be locked by this descriptor already; False if another process has locked it."""
+    try:
+        _lock(descriptor)
+    except OSError as error:
+        return error.errno not in _REFUSED
+    return True
 
 
 def _lock(descriptor: int) -> None:

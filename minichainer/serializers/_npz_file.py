@@ -17,6 +17,7 @@ from minichainer.serializer import DamagedSnapshotError, SnapshotError
 from minichainer.serializers._entries import Allowance, Entry
 from minichainer.serializers._other_files import about, foreign_archive
 from minichainer.serializers._reading import reading_error
+from minichainer.serializers._zip_directory import check_directory
 
 #: The pickle of a 0-d object array with None, which Chainer writes for a parameter that was never initialized. The
 #: bytes are fixed because NumPy 2 would write names that NumPy 1, on which Chainer runs, does not know.
@@ -59,6 +60,8 @@ class NpzFile:
         given: Any = file
         try:
             self._zip: zipfile.ZipFile = zipfile.ZipFile(given) if self._owns_zip else given
+            if self._zip.fp is not None:
+                check_directory(self._zip)
         except (TypeError, AttributeError):  # not a file
             raise
         except Exception as error:

@@ -84,31 +84,48 @@ def _own_folder(beside: str) -> Iterator[str]:
     if beside not in _cleaned:
         _cleaned.add(beside)
         remove_leftovers(beside)
-    own, lock = _locked_folder(beside)
-    try:
-        yield own
-    finally:
-        try:
-            lock.release()
-        finally:
-            shutil.rmtree(own, ignore_errors=True)
-
-
-def _locked_folder(beside: str) -> tuple[str, FileLock]:
     while True:
         own = os.path.join(beside, _FOLDER + secrets.token_hex(8))
-        os.mkdir(own)
         lock = FileLock(os.path.join(own, _LOCK))
         try:
-            if lock.acquire():
-                return own, lock
-        except FileNotFoundError:
-            pass  # another process has taken the folder for one of the dead, before it was locked
-        except BaseException:  # that of a signal too
-            lock.release()
-            with contextlib.suppress(OSError):
-                os.rmdir(own)
+            try:
+                is_made = _is_made(own, lock)
+                if is_made:
+                    yield own
+            finally:
+                _remove(own, lock)
+        except BaseException:  # that of a signal, before the first line of ``_remove``
+            _remove(own, lock)
             raise
+        if is_made:
+            return
+
+
+def _is_made(own: str, lock: FileLock) -> bool:
+    """Makes a folder with a lock; False if another process has taken it for one of the dead, before it was locked."""
+    os.mkdir(own)
+    try:
+        return lock.acquire()
+    except FileNotFoundError:
+        return False
+
+
+def _remove(own: str, lock: FileLock) -> None:
+    """Removes a folder with its lock, even if an exception interrupts that."""
+    try:
+        lock.release()
+        _remove_folder(own)
+    except BaseException:
+        lock.release()
+        _remove_folder(own)
+        raise
+
+
+def _remove_folder(own: str) -> None:
+    """Removes a folder, by two means: an empty one even where it cannot be opened."""
+    with contextlib.suppress(OSError):
+        os.rmdir(own)
+    shutil.rmtree(own, ignore_errors=True)
 
 
 def _written(part: str, folder: str) -> str:

@@ -183,8 +183,8 @@ class Forgetful(SerialIterator):
 
 
 class ForgetsItsOrder(SerialIterator):
-    def _load_order(self, serializer: Any) -> Any:
-        return self._state.order
+    def _load_orders(self, serializer: Any) -> Any:
+        return self._state.order, ()
 
 
 class DoesNotRewind(SerialIterator):

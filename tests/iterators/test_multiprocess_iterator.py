@@ -212,8 +212,9 @@ def test_an_error_of_the_dataset_is_raised_where_its_batch_is_due(function: Any,
         with pytest.raises(error, match=message) as caught:
             iterator.next()
         assert 'in send' in str(caught.value.__cause__)
-        assert [iterator.next() for _ in range(2)] == [[6, 7, 8], [9, 10, 11]]
-        assert iterator.epoch == 1
+        with pytest.raises(error, match=message):
+            iterator.next()
+        assert (iterator.current_position, iterator.epoch_detail) == (3, 0.25)
 
 
 def test_an_error_is_raised_at_once() -> None:
