@@ -75,6 +75,8 @@ def charge(count: float, each: float) -> None:
 
 def results_of(name: str, method: str, operands: Any) -> float:
     """How many numbers a method of a ufunc computes, those that it sums included."""
+    if method == 'at':  # the second one says where, and may be a tuple
+        operands = [operands[0], *operands[2:]]
     shapes = [numpy.shape(x) for x in operands]
     sizes: list[int] = [math.prod(shape) for shape in shapes]
     if name in _MATRICES and len(shapes) == 2:
