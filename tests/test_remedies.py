@@ -568,8 +568,8 @@ def test_the_call_works_when_its_message_is_followed(row: Row) -> None:
 
 # --- names of arguments ---------------------------------------------------------------------------------------------
 def renamed(call: str, message: str) -> tuple[list[str], str]:
-    """``unexpected keyword argument 'dim': did you mean 'axis'?``: every argument that is named."""
-    wrong, right = re.findall(r"'(\w+)'(?:\])?: did you mean '(\w+)'", message)[0]
+    """``unexpected keyword argument 'dim': did you mean 'axis'?``, or from Python 3.13 on its own sentence: renames it."""
+    wrong, right = re.findall(r"'(\w+)'(?:\])?(?:: did|\. Did) you mean '(\w+)'", message)[0]
     return [], re.sub(rf'\b{wrong}=', f'{right}=', call)
 
 
