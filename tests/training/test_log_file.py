@@ -236,6 +236,21 @@ def test_a_file_that_others_change_is_written_anew(tmp_path: Path, disturbance: 
     assert parsed(path) == log
 
 
+@pytest.mark.parametrize('name', ['log', 'log.jsonl'])
+@pytest.mark.parametrize(('triggers', 'remains'), [((1, 2), 0), ((2, 1), 1), ((1, 5), 1), ((5, 1), 1)])
+def test_of_two_reports_of_one_file_the_last_writer_keeps_it(
+    make_trainer: Any, triggers: tuple[int, int], remains: int, name: str
+) -> None:
+    """As in Chainer, where each of them replaces the whole file in turn."""
+    trainer = make_trainer((5, 'iteration'))
+    reports = [extensions.LogReport(trigger=(n, 'iteration'), filename=name) for n in triggers]
+    for n, report in zip(triggers, reports, strict=True):
+        trainer.extend(report, name=str(n))
+    trainer.run()
+    assert [len(report.log) for report in reports] == [5 // n for n in triggers]
+    assert parsed(Path(trainer.out) / name) == reports[remains].log
+
+
 # --- readers, kills, errors ---
 
 READ = """

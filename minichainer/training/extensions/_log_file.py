@@ -89,6 +89,8 @@ class LogFile:
         self._last: dict[str, Any] = {}
         #: Where the last dict begins, where the text ends, and where the file ends.
         self._start = self._end = self._size = 0
+        #: Which file of this name: another report of the same name replaces it.
+        self._inode = 0
         self._room = self._ROOM[0]
         self._room_made_at = 0.0
 
@@ -121,7 +123,8 @@ class LogFile:
             return False
         try:
             with open(path, 'r+b', buffering=0) as file:
-                if os.fstat(file.fileno()).st_size != self._size:
+                found = os.fstat(file.fileno())
+                if (found.st_size, found.st_ino) != (self._size, self._inode):
                     return False
                 file.seek(self._start)
                 if (file.write(content) or 0) < len(content):
@@ -158,16 +161,22 @@ class LogFile:
         size = len(text) + self._room * kind.has_room
         with replacing(path) as part, open(part, 'wb') as file:
             file.write(text.ljust(size))
-        self._path, self._size = path, size
+            inode = os.fstat(file.fileno()).st_ino
+        self._path, self._size, self._inode = path, size, inode
         self._note(len(log), log[-1], len(text) - len(kind.end) - len(last), len(text))
 
     def finish(self, log: list[dict[str, Any]]) -> None:
-        """Makes the file what the log is at the end, without spaces, whoever has changed dicts of it."""
+        """Makes the file what the log is at the end, without spaces, whoever has changed dicts of it.
+
+        A file that another report of this name has written last is left to it.
+        """
         if self._path is None or not log:
             return
         text = _format_of(self._path).text(log).encode()
         try:
             with open(self._path, 'r+b') as file:
+                if os.fstat(file.fileno()).st_ino != self._inode:
+                    return
                 if file.read().rstrip(b' ') == text:
                     file.truncate(len(text))
                     return
