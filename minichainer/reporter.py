@@ -46,7 +46,19 @@ class Reporter:
 
     def __init__(self) -> None:
         self._observer_names: dict[int, str] = {}
+        # Kept alive: another object would get the identity of a freed one, and its name.
+        self._observers: dict[int, Any] = {}
         self.observation: dict[str, Any] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state without identities, which are others in a copy or another process."""
+        names = self._observer_names
+        named = [(names[key], observer) for key, observer in self._observers.items() if key in names]
+        return {**self.__dict__, '_observer_names': named, '_observers': None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _observer_names={}, _observers={})
+        self.add_observers('', state['_observer_names'])
 
     def __enter__(self) -> Reporter:
         stack = _thread.stack
@@ -63,7 +75,7 @@ class Reporter:
             name: prefix of what is reported for it.
             observer: any object; found again by its identity.
         """
-        self._observer_names[id(observer)] = name
+        self.add_observers('', [(name, observer)])
 
     def add_observers(self, prefix: str, observers: Iterable[tuple[str, Any]]) -> None:
         """Sets the names of several observers.
@@ -74,6 +86,7 @@ class Reporter:
         """
         for name, observer in observers:
             self._observer_names[id(observer)] = prefix + name
+            self._observers[id(observer)] = observer
 
     @contextlib.contextmanager
     def scope(self, observation: dict[str, Any]) -> Iterator[None]:

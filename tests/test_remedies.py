@@ -568,7 +568,7 @@ def test_the_call_works_when_its_message_is_followed(row: Row) -> None:
 
 # --- names of arguments ---------------------------------------------------------------------------------------------
 def renamed(call: str, message: str) -> tuple[list[str], str]:
-    """``unexpected keyword argument 'dim': did you mean 'axis'?``, or from Python 3.13 on its own sentence: renames it."""
+    """``unexpected keyword argument 'dim': did you mean 'axis'?``, or the sentence of Python 3.13: renames it."""
     wrong, right = re.findall(r"'(\w+)'(?:\])?(?:: did|\. Did) you mean '(\w+)'", message)[0]
     return [], re.sub(rf'\b{wrong}=', f'{right}=', call)
 

@@ -144,7 +144,7 @@ class Optimizer(LossScaling, NamesOfOptimizers):
             timed(hook_name(hook), hook, self)
 
     def serialize(self, serializer: Any) -> None:
-        """Saves or load the counts :attr:`t` and :attr:`epoch` and the states of the update rules.
+        """Saves or loads the counts :attr:`t` and :attr:`epoch` and the states of the update rules.
 
         The link saves the parameters itself. If entries are missing, the error names all of them, and nothing is
         changed.
@@ -202,8 +202,8 @@ class Optimizer(LossScaling, NamesOfOptimizers):
                 problems += [] if param is None else _misshapen(serializer.full_name(name), param)
 
     def _load_counts(self, serializer: Deserializer) -> None:
-        t, epoch = serializer('t', self.t), serializer('epoch', self.epoch)
-        self.t, self.epoch = int(t), int(epoch)
+        self.t = int(serializer('t', self.t))
+        self.epoch = int(serializer('epoch', self.epoch))
         self._serialize_loss_scale(serializer)
 
 

@@ -57,7 +57,7 @@ class LossScaling:
         self.loss_scaling(scale=loss_scale)
 
     def _serialize_loss_scale(self, serializer: Any) -> None:
-        """Saves or load the adaptive loss scale; it is not in Chainer's snapshots, and then stays unchanged."""
+        """Saves or loads the adaptive loss scale; it is not in Chainer's snapshots, and then stays unchanged."""
         if self._loss_scaling_is_dynamic:
             with contextlib.suppress(KeyError):
                 ever = serializer('loss_scaling_isnan_ever', self._loss_scaling_isnan_ever)

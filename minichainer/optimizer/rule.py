@@ -228,7 +228,7 @@ class UpdateRule:
                 self._state[name] = get_device_from_array(param._data).send(value)
 
     def serialize(self, serializer: Any) -> None:
-        """Saves or load the update count and the state.
+        """Saves or loads the update count and the state.
 
         When loading, existing arrays of the state are filled in place; nothing changes if an entry is missing.
         Entries skipped by a lenient deserializer stay unchanged, or are made at the next update.
@@ -245,9 +245,9 @@ class UpdateRule:
 
     def _load(self, serializer: Deserializer) -> None:
         """Loads the update count and the states, into existing arrays if possible."""
-        t = serializer('t', self.t)
+        t = int(serializer('t', self.t))
         loaded = {name: serializer(name, None) for name in self._state_names()}
-        self.t = int(t)
+        self.t = t
         current = {} if serializer.restores else self._state or {}
         for name, value in loaded.items():
             held = current.get(name)
@@ -284,7 +284,7 @@ def expect_like(serializer: Any, param: Any, count: int) -> None:
 
 
 def serialize_single_precision(serializer: Any, link: Any) -> None:
-    """Saves or load the float32 copies through which float16 parameters of a link are updated.
+    """Saves or loads the float32 copies through which float16 parameters of a link are updated.
 
     They are not in an optimizer's snapshot, which has Chainer's entries. If a snapshot lacks a copy, or its copy does
     not round to the parameter, a new copy is made from the parameter.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -105,11 +106,24 @@ class Entry:
         if not isinstance(value, (numpy.ndarray, cuda.ndarray)):
             return self._converted(value)
         self._check_array(value)
+        with numpy.errstate(over='ignore'):
+            array = self.read()
+            converted = numpy.asarray(array, dtype=value.dtype)
+        self._warn_of_overflow(array, converted)
         if isinstance(value, numpy.ndarray):
-            numpy.copyto(value, self.read(), casting='same_kind')
+            numpy.copyto(value, converted)
         else:
-            value.set(numpy.asarray(self.read(), dtype=value.dtype))
+            value.set(converted)
         return value
+
+    def _warn_of_overflow(self, array: Any, converted: Any) -> None:
+        """Warns of numbers that only the dtype of the snapshot can hold."""
+        if converted.dtype.kind not in 'fc' or numpy.can_cast(array.dtype, converted.dtype):
+            return
+        lost = int(numpy.sum(numpy.isinf(converted) & ~numpy.isinf(array)))
+        if lost:
+            text = f'{lost} of {array.size} numbers in the snapshot are too large for {converted.dtype}: now infinite'
+            warnings.warn(f'{self.name}: {text}', RuntimeWarning, stacklevel=2)
 
     def _check_size(self) -> None:
         """Raises an error if the file alone determines the size, and it is too large for the file."""

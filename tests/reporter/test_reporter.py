@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,6 +31,28 @@ def test_names_of_observers_are_prefixes() -> None:
     reporter.add_observer('other', chain)
     reporter.report({'x': 5}, chain)
     assert reporter.observation == {'main/x': 1, 'main/y': 2, 'main/a/x': 3, 'x': 4, 'other/x': 5}
+
+
+@pytest.mark.parametrize('copied', [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))], ids=['copy', 'pickle'])
+def test_a_copy_knows_the_copies_of_observers(copied: Callable[[Any], Any]) -> None:
+    chain = Chain(a=Link())
+    reporter = Reporter()
+    reporter.add_observer('main', chain)
+    reporter.add_observers('main', chain.namedlinks(skipself=True))
+    reporter, chain = copied((reporter, chain))
+    reporter.report({'x': 1}, chain)
+    reporter.report({'x': 2}, chain.a)
+    assert reporter.observation == {'main/x': 1, 'main/a/x': 2}
+
+
+def test_an_object_does_not_get_the_name_of_a_freed_one() -> None:
+    reporter = Reporter()
+    for i in range(100):
+        link = Link()
+        reporter.add_observer(str(i), link)
+        del link
+        with pytest.raises(KeyError, match='no name'):
+            reporter.report({'x': 1}, Link())
 
 
 def test_unknown_observer() -> None:

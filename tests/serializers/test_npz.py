@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minichainer.link import Chain
+from minichainer.link import Chain, Link
 from minichainer.links.connection.linear import Linear
 from minichainer.serializer import SnapshotError
 from minichainer.serializers import DictionarySerializer, NpzDeserializer, load_npz, save_npz
@@ -91,6 +91,18 @@ def test_not_strict_takes_what_fits() -> None:
     np.testing.assert_array_equal(target.b.W.array, source.b.W.array)
     with pytest.raises(SnapshotError, match=r'b/W: shape \(2, 2\)'):
         load_npz(saved(source), Chain(b=Linear(3, 2)), strict=False)
+
+
+@pytest.mark.parametrize(('dtype', 'largest'), [(np.float16, 6e4), (np.float32, 1e38)])
+def test_numbers_that_become_infinite_are_named(dtype: Any, largest: float) -> None:
+    wide, link = Link(), Link()
+    with wide.init_scope(), link.init_scope():
+        wide.w, link.w = Parameter(np.array([1, 1e300, np.inf, -1e300])), Parameter(np.ones(4, dtype))
+        wide.b, link.b = Parameter(np.array([1, largest])), Parameter(np.ones(2, dtype))
+    with pytest.warns(RuntimeWarning, match=f'^w: 2 of 4 numbers .* too large for {np.dtype(dtype)}') as caught:
+        load_npz(saved(wide), link)
+    assert len(caught) == 1
+    np.testing.assert_array_equal(link.w.array, [1, np.inf, np.inf, -np.inf])
 
 
 def test_ignored_names_may_be_missing_additional_or_misfitting() -> None:

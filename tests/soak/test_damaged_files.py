@@ -81,3 +81,15 @@ def test_each_wrong_entry_of_a_trainer_is_named(wrong: str, tmp_path: Path) -> N
             load_npz(file, target)
         assert not isinstance(caught.value, KeyError)
         assert same(state_of(target), before), name
+
+
+def test_a_count_that_is_none_is_named(tmp_path: Path) -> None:
+    """None stands for a value that there was not yet, so most entries may be that; counts are always there."""
+    save_npz(tmp_path / 'file', MAKERS['trainer'](1, tmp_path))
+    entries = dict(np.load(tmp_path / 'file'))
+    counts = [name for name in entries if name.startswith('updater/optimizer') and name.endswith(('/t', '/epoch'))]
+    assert len(counts) > 5
+    for name in counts:
+        np.savez(tmp_path / 'damaged.npz', **{**entries, name: np.array(None)})
+        with pytest.raises(SnapshotError, match=f'{name}: .* not .NoneType'):
+            load_npz(tmp_path / 'damaged.npz', MAKERS['new trainer'](2, tmp_path))
