@@ -47,7 +47,7 @@ class Plan:
         """The position before the first mini-batch."""
         if self.order_sampler is None:
             return Position()
-        return Position(order=numpy.asarray(self.order_sampler(numpy.arange(len(self.dataset)), 0)))
+        return Position(order=_as_order(self.order_sampler(numpy.arange(len(self.dataset)), 0)))
 
     def epoch_size(self, position: Position) -> int:
         """Number of examples in an epoch."""
@@ -75,10 +75,10 @@ class Plan:
         indices = _between(position.order, start, min(stop, size))
         if stop < size:
             return replace(position, current_position=stop, is_new_epoch=False), indices
-        epoch, order = position.epoch + 1, position.order
+        # Also where no epoch follows, as in Chainer: what draws next gets the same numbers.
+        epoch, order = position.epoch + 1, draw(position.order, start, 0)
         if not self.repeat:
             return Position(0, epoch, True, order), indices
-        order = draw(order, start, 0)
         rest = stop - size
         # A mini-batch may be longer than an epoch, and then contains several ends of epochs.
         while rest >= size:
@@ -90,24 +90,31 @@ class Plan:
 
     def is_determined(self, position: Position) -> bool:
         """Whether the next mini-batch is known without drawing an order."""
-        within = position.current_position + self.batch_size < self.epoch_size(position)
-        return within or not self.repeat or self.order_sampler is None
+        if self.order_sampler is None or (not self.repeat and position.epoch > 0):
+            return True
+        return position.current_position + self.batch_size < self.epoch_size(position)
 
     def rest_of_epoch(self, position: Position) -> list[int]:
         """The indices from a position to the end of its epoch, at most a mini-batch."""
         start = position.current_position
         return _between(position.order, start, min(start + self.batch_size, self.epoch_size(position)))
 
-    def next_order(self, order: numpy.ndarray, position: int) -> numpy.ndarray:
+    def next_order(self, order: numpy.ndarray, position: int) -> numpy.ndarray | None:
         """Draws the order of the next epoch."""
         if self.order_sampler is None:
             return order
-        new = numpy.asarray(self.order_sampler(order, position))
-        if len(new) != len(order):
+        new = _as_order(self.order_sampler(order, position))
+        if len(self.dataset if new is None else new) != len(order):
             raise ValueError(
-                f'The size of order does not match the size of the previous order: {len(new)} after {len(order)}'
+                'The size of order does not match the size of the previous order: '
+                f'{len(self.dataset if new is None else new)} after {len(order)}'
             )
         return new
+
+
+def _as_order(order: Any) -> numpy.ndarray | None:
+    """What an order sampler has returned; ``None`` is the order of the dataset, from then on."""
+    return None if order is None else numpy.asarray(order)
 
 
 def _check_dataset(dataset: Any, batch_size: Any) -> None:
@@ -171,7 +178,10 @@ class PositionedIterator:
     _state: Position
     _previous_epoch_detail: float
     #: Orders of epochs that begin in the next mini-batch, if they were drawn and it could not be read.
-    _drawn: tuple[numpy.ndarray, ...] = ()
+    _drawn: tuple[numpy.ndarray | None, ...] = ()
+    #: The name of the order in snapshots, which Chainer's iterators do not have in common.
+    _order_entry = 'order'
+    _saves_no_order = False  # whether there is an entry without shuffling
 
     def _setup(self, plan: Plan) -> None:
         self.dataset = plan.dataset
@@ -256,9 +266,11 @@ class PositionedIterator:
         serializer('current_position', state.current_position)
         serializer('epoch', state.epoch)
         serializer('is_new_epoch', state.is_new_epoch)
-        if state.order is not None:
-            # The orders that were drawn for a mini-batch that could not be read follow in further rows.
-            serializer('order', numpy.stack([state.order, *self._drawn]) if self._drawn else state.order)
+        if state.order is not None or self._saves_no_order:
+            serializer(self._order_entry, state.order)
+        if self._drawn:
+            own = numpy.arange(len(self.dataset))
+            serializer('drawn_orders', numpy.stack([own if order is None else order for order in self._drawn]))
         serializer('previous_epoch_detail', self._previous_epoch_detail)
 
     def _load(self, serializer: Any) -> None:
@@ -281,21 +293,30 @@ class PositionedIterator:
             before = self.epoch_detail - self.batch_size / self._epoch_size
             self._previous_epoch_detail = max(before, 0.0) if self.epoch_detail > 0 else -1.0
 
-    def _load_orders(self, serializer: Any) -> tuple[numpy.ndarray | None, tuple[numpy.ndarray, ...]]:
+    def _load_orders(self, serializer: Any) -> tuple[numpy.ndarray | None, tuple[numpy.ndarray | None, ...]]:
         """The order of the epoch from a snapshot, or else the current one; and those drawn for the next epochs."""
         own = self._state.order
         if own is None:
+            if self._saves_no_order:
+                _entry(serializer, self._order_entry)
             return None, ()
-        try:
-            order = serializer('order', None)
-        except KeyError:
-            order = serializer('_order', None)
+        order = _entry(serializer, self._order_entry)
+        if order is None:
+            order = _entry(serializer, '_order' if self._order_entry == 'order' else 'order')
         if order is None:
             return own, ()
-        if order.shape[-1:] != own.shape or order.ndim > 2 or not len(order):
+        drawn = _entry(serializer, 'drawn_orders')
+        orders = [order, *(() if drawn is None else drawn)]
+        for each in orders:
+            self._check_order(each, own.shape)
+        return order, tuple(orders[1:])
+
+    def _check_order(self, order: numpy.ndarray, shape: tuple[int, ...]) -> None:
+        """Raises ValueError for an order that does not belong to the dataset."""
+        if order.shape != shape:
             raise ValueError(
-                f'{type(self).__name__}: the snapshot was made with {order.shape[-1]} examples in an epoch, '
-                f'the dataset here has {own.size}'
+                f'{type(self).__name__}: the snapshot was made with {order.size} examples in an epoch, '
+                f'the dataset here has {shape[0]}'
             )
         low, high = (order.min(), order.max()) if order.size else (0, 0)
         if order.dtype.kind not in 'iu' or not 0 <= low <= high <= max(0, len(self.dataset) - 1):
@@ -303,5 +324,11 @@ class PositionedIterator:
                 f'{type(self).__name__}: the order in the snapshot is {order.dtype} from {low} to {high}; '
                 f'expected integers from 0 to {len(self.dataset) - 1}'
             )
-        first, *drawn = numpy.array(order, ndmin=2)
-        return first, tuple(drawn)
+
+
+def _entry(serializer: Any, name: str) -> Any:
+    """An entry of a snapshot; None if there is none."""
+    try:
+        return serializer(name, None)
+    except KeyError:
+        return None

@@ -47,6 +47,9 @@ class MultithreadIterator(PositionedIterator, Iterator):
     _pool: ThreadPoolExecutor | None = None
     _ahead: _Batch | None = None
 
+    _order_entry = '_order'
+    _saves_no_order = True
+
     def __init__(
         self,
         dataset: Any,

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer.reporter import plain_value, report
+from minichainer.serializer import Serializer
 from minichainer.training.extension import PRIORITY_EDITOR, Extension
 from minichainer.training.extensions._interval import serialize_interval
 from minichainer.training.extensions._missing import warn_of_missing
@@ -60,6 +61,14 @@ class MicroAverage(Extension):
 
     def serialize(self, serializer: Any) -> None:
         """Saves or restores the sums of the current interval and its trigger."""
-        self._numerator = serializer('_numerator', self._numerator)
-        self._denominator = serializer('_denominator', self._denominator)
+        self._numerator = _serialized(serializer, '_numerator', self._numerator)
+        self._denominator = _serialized(serializer, '_denominator', self._denominator)
         serialize_interval(serializer, self._trigger)
+
+
+def _serialized(serializer: Any, name: str, value: float) -> float:
+    """Saves or restores a sum; 0 as the integer that it is in Chainer, which loads nothing else into it."""
+    if isinstance(serializer, Serializer):
+        serializer(name, value or 0)
+        return value
+    return float(serializer(name, float(value)))
