@@ -199,6 +199,7 @@ class Summary:
         self._x: Any = 0.0
         self._x2: Any = 0.0
         self._n: Any = 0
+        self._is_empty = True
 
     def add(self, value: Any, weight: Any = 1) -> None:
         """Adds a value.
@@ -213,9 +214,10 @@ class Summary:
             self._x = self._x + weight * value
             self._x2 = self._x2 + weight * value * value
             self._n = self._n + weight
+        self._is_empty = False
 
     def compute_mean(self) -> Any:
-        """The mean.
+        """The mean; NaN if all weights are zero.
 
         Raises:
             ZeroDivisionError: nothing was added.
@@ -234,8 +236,10 @@ class Summary:
             return mean, _root(variance)
 
     def _mean_of(self, total: Any) -> Any:
-        if isinstance(self._n, (int, float)) and self._n == 0:
-            raise ZeroDivisionError('a Summary with no values (or only values of weight zero) has no mean')
+        if not isinstance(self._n, cuda.ndarray) and self._n == 0:
+            if self._is_empty:
+                raise ZeroDivisionError('a Summary without values has no mean')
+            return total * math.nan
         with cuda.get_device_from_array(total):
             return total / self._n
 
@@ -245,12 +249,19 @@ class Summary:
         Args:
             serializer: what saves or loads.
         """
+        if isinstance(serializer, Serializer):
+            for name in ('_x', '_x2', '_n'):
+                serializer(name, getattr(self, name))
+            return
         try:
-            self._x = serializer('_x', self._x)
-            self._x2 = serializer('_x2', self._x2)
-            self._n = serializer('_n', self._n)
+            # Numbers of any kind, whatever was added before: a count of weights may be an integer or a float.
+            loaded = {name: serializer(name, None) for name in ('_x', '_x2', '_n')}
         except KeyError:
+            loaded = {}
+        if not loaded:
             warnings.warn('The snapshot does not contain statistics.', stacklevel=2)
+        elif not any(value is None for value in loaded.values()):  # as from a loader that is not strict
+            self.__dict__.update(loaded, _is_empty=not numpy.any(loaded['_n']))
 
 
 def _wide(value: Any) -> Any:
@@ -337,14 +348,16 @@ class DictSummary:
             self._summaries = {name: Summary() for name in names}
         for position, name in enumerate(names):
             self._summaries[name].serialize(serializer['_summaries'][str(position)])
+            self._summaries[name]._is_empty = False
 
 
 def _pair_of(name: str, pair: tuple[Any, ...]) -> tuple[Any, Any]:
     """Value and weight, as arrays or numbers."""
-    if len(pair) < 2:
-        raise PositionError(
-            f'DictSummary.add: a number, or a pair of value and weight, expected as {name}, got {pair}'
-        )
+    if len(pair) != 2:
+        text = f'DictSummary.add: a number, or a pair of value and weight, expected as {name}, got {pair}'
+        if len(pair) < 2:
+            raise PositionError(text)
+        warnings.warn(f'{text}; the rest is left out', stacklevel=3)
     weight = _array_of(pair[1])
     if not _is_scalar(weight) and not isinstance(weight, (str, bytes)):
         raise ValueError(f'Given weight to {name} was not scalar.')

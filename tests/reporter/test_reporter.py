@@ -194,8 +194,30 @@ def test_rounding_never_gives_a_negative_variance() -> None:
 
 @pytest.mark.parametrize('ask', [Summary.compute_mean, Summary.make_statistics])
 def test_empty_summary(ask: Any) -> None:
-    with pytest.raises(ZeroDivisionError, match='Summary with no values'):
+    with pytest.raises(ZeroDivisionError, match='Summary without values'):
         ask(Summary())
+
+
+@pytest.mark.parametrize('value', [1.0, np.float32(1), Variable(np.array(1, 'f')), np.inf])
+@pytest.mark.parametrize('weight', [0, 0.0, np.array(0)])
+def test_weights_of_zero_give_nan(value: Any, weight: Any) -> None:
+    """As in Chainer for numbers of NumPy; it raises ZeroDivisionError for those of Python."""
+    summary, loaded = DictSummary(), DictSummary()
+    summary.add({'a': (value, weight)})
+    summary.serialize(saved := DictionarySerializer())
+    loaded.serialize(NpzDeserializer(saved.target))
+    for each in (summary, loaded):
+        np.testing.assert_equal(each.compute_mean(), {'a': np.nan})
+        np.testing.assert_equal(each.make_statistics(), {'a': np.nan, 'a.std': np.nan})
+    summary.add({'a': (2.0, 3)})
+    assert np.isinf(value if isinstance(value, float) else 0) or summary.compute_mean() == {'a': 2}
+
+
+def test_more_than_a_pair_is_warned_of() -> None:
+    summary = DictSummary()
+    with pytest.warns(UserWarning, match=r'pair of value and weight, expected as a, got \(1, 2, 3\); the rest'):
+        summary.add({'a': (1, 2, 3)})
+    assert summary.compute_mean() == {'a': 1}
 
 
 def test_dict_summary_takes_scalars() -> None:
@@ -211,7 +233,6 @@ def test_dict_summary_takes_scalars() -> None:
             'vector': np.arange(3),
             'list': ['x'],
             'nothing': None,
-            'triple': (1, 2, 3),
         }
     )
     summary.add({'int': 4, 'weighted': (8.0, 1)})
@@ -222,7 +243,6 @@ def test_dict_summary_takes_scalars() -> None:
         'variable': 4,
         'weighted': 6,
         'weighted variable': 6,
-        'triple': 1,
     }
     statistics = summary.make_statistics()
     assert (statistics['int.std'], statistics['numpy.std']) == (1.5, 0)
