@@ -518,7 +518,7 @@ class Parameter(Variable):
         """Dtype of the array, or the dtype that it will have."""
         if self._data is not None:
             return self._data.dtype
-        return get_dtype(getattr(self.initializer, 'dtype', None), map_mixed16=numpy.float32)
+        return get_dtype(getattr(self.initializer, 'dtype', None))
 
     def initialize(self, shape: Any) -> None:
         """Makes its array of the given shape by its initializer, on its device; another call makes another array.

@@ -41,7 +41,6 @@ optimizer.rule UpdateRule _hookable hooks_of(self._hooks)
 optimizer.rule UpdateRule _post_update_hooks hooks_of(self._hooks)._post_update_hooks
 optimizer.rule UpdateRule _pre_update_hooks hooks_of(self._hooks)._pre_update_hooks
 optimizer.rule UpdateRule update_core_chainerx def self, param: self.update_core_cpu(param)
-training.trainer Trainer _done self._final_elapsed_time is not None
 training.triggers.early_stopping_trigger EarlyStoppingTrigger already_warning False
 training.updaters.standard_updater StandardUpdater loss_scale self._loss_scale
 variable Variable _chainerx_fallback_array None

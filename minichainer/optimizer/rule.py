@@ -300,4 +300,4 @@ def serialize_single_precision(serializer: Any, link: Any) -> None:
         expect_like(serializer, param, 1)
         with contextlib.suppress(KeyError):
             array = serializer(path, None)
-            rule._fp32_param = None if array is None else Parameter(array.astype(np.float32))
+            rule._fp32_param = None if array is None else Parameter(array.astype(np.float32), name=param.name)

@@ -96,6 +96,7 @@ class Trainer(NamesOfTrainers):
         self.reporter = _make_reporter(updater.get_all_optimizers())
         self._extensions: dict[str, _Entry] = {}
         self._start_at: float | None = None
+        self._done = False
         self._snapshot_elapsed_time = 0.0
         self._final_elapsed_time: float | None = None
         self._progress = Progress()
@@ -197,21 +198,24 @@ class Trainer(NamesOfTrainers):
         one is a part of its iteration. A KeyboardInterrupt that code in the loop raises may leave parameters half
         updated, so nothing is saved.
 
+        After an error or a signal the run can be called again: it goes on with what was left of the iteration, such
+        as the extension that has failed.
+
         Args:
             show_loop_exception_msg (bool): Whether an exception is also printed to the standard error at
                 once, since finalizing may take long.
 
         Raises:
-            RuntimeError: The trainer has run before.
+            RuntimeError: The trainer has run to its end before.
             OSError: The output folder cannot be made or written, or another training that is alive writes to it;
                 nothing has been computed then.
             KeyboardInterrupt: Ctrl-C.
             SystemExit: SIGTERM.
         """
-        if self._start_at is not None:
+        if self._done:
             raise RuntimeError('Trainer.run: cannot run training loop multiple times; make another trainer')
         entries = sorted(self._extensions.values(), key=lambda e: -e.priority)
-        self._start_at = time.monotonic()
+        self._start_clock()
         if self._tunes_allocator:
             _tune_allocator()
         ready: set[str] = set()
@@ -231,6 +235,13 @@ class Trainer(NamesOfTrainers):
                 raise
             saving = functools.partial(save_before_stop, self, [(e.name, e.extension) for e in entries])
             self._finalize(entries, ready, None, [('saving', saving)] if is_cut else [])
+        self._done = True
+
+    def _start_clock(self) -> None:
+        """Goes on with the time of a run that was broken off, if there was one."""
+        if self._final_elapsed_time is not None:
+            self._snapshot_elapsed_time, self._final_elapsed_time = self._final_elapsed_time, None
+        self._start_at = time.monotonic()
 
     def _initialize(self, entries: list[_Entry], ready: set[str]) -> None:
         """Initializes the extensions, and notes their names."""

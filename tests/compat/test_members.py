@@ -57,12 +57,10 @@ def test_a_variable_without_checks() -> None:
 
 @pytest.mark.usefixtures('alias')
 def test_a_value_may_be_set() -> None:
-    trainer_class = chainer('training.trainer').Trainer
-    trainer = trainer_class.__new__(trainer_class)
-    trainer._final_elapsed_time = None
-    assert trainer._done is False
-    trainer._done = True
-    assert trainer._done is True
+    trigger = chainer('training.triggers').EarlyStoppingTrigger()
+    assert trigger.already_warning is False
+    trigger.already_warning = True
+    assert trigger.already_warning is True
 
 
 @pytest.mark.usefixtures('alias')

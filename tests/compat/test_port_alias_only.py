@@ -36,7 +36,6 @@ LISTED = {
     "importlib.metadata.version('chainer')": 'text',
     "version('chainer')": 'text',
     "pkg_resources.get_distribution('chainer').version": 'text',
-    'trainer._done': 'alias',
     'optimizer._pre_update_hooks': 'alias',
     'model.l1.W._grad': 'alias',
     'L.BatchNormalization(3)._highprec_dtype': 'alias',

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import io
 import multiprocessing
 import os
 import pickle
@@ -16,9 +17,12 @@ import numpy as np
 import pytest
 
 from minichainer import _once, links, variable
+from minichainer._dtype import get_dtype, mixed16
+from minichainer.configuration import using_config
 from minichainer.links.connection import convolution, linear
 from minichainer.links.normalization import batch_normalization, sample_normalization
 from minichainer.links.rnn import lstm
+from minichainer.serializers.npz import load_npz, save_npz
 from minichainer.utils.type_check import InvalidType
 from minichainer.variable import Parameter
 
@@ -108,7 +112,8 @@ def test_the_table_has_all_links() -> None:
             & set(inspect.signature(link).parameters)
         )
 
-    classes = {name for name, link in vars(links).items() if inspect.isclass(link) and has_a_size(link)}
+    exported = {name: getattr(links, name) for name in links.__all__}
+    classes = {name for name, link in exported.items() if inspect.isclass(link) and has_a_size(link)}
     assert {name.split()[0] for name in LAZY} == classes - NOT_LAZY
 
 
@@ -320,3 +325,19 @@ def test_a_model_that_is_ready_takes_no_lock(name: str, monkeypatch: pytest.Monk
     for module in (variable, linear, convolution, batch_normalization, sample_normalization, lstm):
         monkeypatch.setattr(module, 'one_at_a_time', refuse)
     link(*arguments(2))
+
+
+@pytest.mark.parametrize('dtype', [mixed16, np.float16, np.float64], ids=str)
+@pytest.mark.parametrize('row', LAZY)
+def test_a_snapshot_fits_a_link_that_has_not_been_called(row: str, dtype: Any) -> None:
+    """Its parameters get the dtypes that a call gives them."""
+    make, args = LAZY[row]
+    with using_config('dtype', dtype):
+        called, new = make(), make()
+        promised = {name: param.dtype for name, param in new.namedparams()}
+        called(*(a.astype(get_dtype()) if isinstance(a, np.ndarray) else a for a in args(5)))
+        save_npz(file := io.BytesIO(), called)
+        file.seek(0)
+        load_npz(file, new)
+        for link in (called, new):  # a GRU without a state leaves some parameters without an array
+            assert {name: param.dtype for name, param in link.namedparams()} == promised

@@ -14,7 +14,7 @@ import pytest
 from minichainer import config, report
 from minichainer.backends import cuda
 from minichainer.links import Classifier, Linear
-from minichainer.serializers.npz import DictionarySerializer, NpzDeserializer
+from minichainer.serializers.npz import DictionarySerializer, NpzDeserializer, load_npz, save_npz
 from minichainer.training import extensions
 from minichainer.training.extensions.variable_statistics_plot import Reservoir, Statistician
 from minichainer.variable import Parameter, Variable
@@ -103,6 +103,27 @@ def test_not_again_after_a_resumption(make_trainer: Any) -> None:
     loaded.initialize(None)
     assert not config.keep_graph_on_report
     assert not loaded.trigger(None)
+
+
+def test_a_run_resumed_within_the_first_iteration_writes_the_graph_of_the_next(
+    make_trainer: Any, graphviz: bool, tmp_path: Path
+) -> None:
+    """A snapshot has the numbers that were reported, but not their graphs."""
+
+    def make() -> Any:
+        trainer = make_trainer()
+        trainer.extend(extensions.DumpGraph('main/loss'))
+        return trainer
+
+    part, rest = make(), make()
+    part.extend(lambda t: 1 / 0, name='broken', priority=400, trigger=(1, 'iteration'))
+    with pytest.raises(ZeroDivisionError):
+        part.run(show_loop_exception_msg=False)
+    save_npz(tmp_path / 'snapshot', part)
+    load_npz(tmp_path / 'snapshot', rest, strict=False)
+    rest.run()
+    assert 'cg.dot' in _files(rest)
+    assert not config.keep_graph_on_report
 
 
 BAD_ROOTS = [

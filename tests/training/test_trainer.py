@@ -243,3 +243,38 @@ def test_extensions_may_be_given_to_the_constructor(make_trainer: Any) -> None:
     assert isinstance(trainer.get_extension('Spy'), Spy)
     assert isinstance(trainer.get_extension('LogReport'), extensions.LogReport)
     assert (trainer.out, trainer.is_before_training) == ('result', True)
+
+
+@pytest.mark.parametrize('error', [ValueError, KeyboardInterrupt])
+def test_a_run_that_was_broken_off_goes_on(make_trainer: Any, error: type[BaseException]) -> None:
+    """As in Chainer, and the extension that has failed is called again."""
+    calls: list[Any] = []
+
+    class Failing(Extension):
+        trigger = (1, 'iteration')
+
+        def initialize(self, trainer: Trainer) -> None:
+            calls.append('initialize')
+
+        def __call__(self, trainer: Trainer) -> None:
+            calls.append(trainer.updater.iteration)
+            if calls.count(3) == 1:
+                raise error('once')
+
+        def finalize(self) -> None:
+            calls.append('finalize')
+
+    trainer, whole = make_trainer((5, 'iteration')), make_trainer((5, 'iteration'))
+    trainer.extend(Failing())
+    with pytest.raises(error, match='once'):
+        trainer.run(show_loop_exception_msg=False)
+    elapsed = trainer.elapsed_time
+    trainer.run()
+    assert trainer.elapsed_time > elapsed
+    assert calls == ['initialize', 1, 2, 3, 'finalize', 'initialize', 3, 4, 5, 'finalize']
+    whole.run()
+    models = [t.updater.get_optimizer('main').target for t in (trainer, whole)]
+    for ours, expected in zip(*(model.params() for model in models), strict=True):
+        np.testing.assert_array_equal(ours.array, expected.array)
+    with pytest.raises(RuntimeError, match='multiple times'):
+        trainer.run()

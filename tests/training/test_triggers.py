@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import types
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -200,3 +201,24 @@ def test_early_stopping_speaks_when_asked(counting: Any, capsys: pytest.CaptureF
     trainer, trigger = counting(), triggers.EarlyStoppingTrigger(EVERY, 'loss', 1, verbose=True)
     assert [trigger(trainer.step({'loss': 1.5})) for _ in range(2)] == [False, True]
     assert capsys.readouterr().out == 'Epoch 0: early stopping, best loss is 1.5\n'
+
+
+@pytest.mark.parametrize(
+    ('patience', 'max_trigger', 'fires'),
+    [
+        (1, (6, 'iteration'), [4, 6, 7, 10, 12, 13]),
+        (2, (6, 'iteration'), [6, 7, 12, 13]),
+        (2, (3, 'iteration'), [3, 6, 7, 9, 12, 13]),
+    ],
+)
+def test_early_stopping_asked_again_after_its_end(patience: int, max_trigger: Any, fires: list[int]) -> None:
+    """At the end it does not look at the interval, which then ends one call later; recorded from Chainer 7.8.1."""
+    stop = triggers.EarlyStoppingTrigger((2, 'iteration'), 'loss', patience, max_trigger=max_trigger)
+    losses = [5, 4, 6, 7, 3, 2, 8, 9, 1, 1, 1, 1, 1, 1]
+    trainer = types.SimpleNamespace(updater=types.SimpleNamespace(iteration=0, epoch=0, epoch_detail=0.0))
+    fired = []
+    for iteration, loss in enumerate(losses):
+        trainer.updater.iteration, trainer.observation = iteration, {'loss': loss}
+        if stop(trainer):
+            fired.append(iteration)
+    assert fired == fires

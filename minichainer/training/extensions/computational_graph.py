@@ -7,6 +7,7 @@ from typing import Any
 from minichainer.computational_graph import graphviz
 from minichainer.computational_graph.graph import MANY_NODES, ComputationalGraph, build_computational_graph
 from minichainer.configuration import config, using_config
+from minichainer.serializer import Serializer
 from minichainer.training.extension import Extension
 from minichainer.training.extensions._files import replacing
 from minichainer.variable import Variable
@@ -49,6 +50,7 @@ class DumpGraph(Extension):
         self._function_style = 'default' if function_style is None else function_style
         self._original_flag = False
         self._flag_called = False
+        self._is_resumed = False
         self._keeping = contextlib.ExitStack()
 
     def initialize(self, trainer: Any) -> None:
@@ -63,7 +65,10 @@ class DumpGraph(Extension):
         return fires
 
     def __call__(self, trainer: Any) -> None:
-        """Writes the files."""
+        """Writes the files; one iteration later if the run was resumed in this one, of which it has only numbers."""
+        if self._is_resumed and not isinstance(trainer.observation.get(self._root_name), Variable):
+            self._is_resumed = self._flag_called = False
+            return
         self.finalize()
         root = self._root_of(trainer.observation)
         graph = build_computational_graph([root], True, self._variable_style, self._function_style)
@@ -92,6 +97,7 @@ class DumpGraph(Extension):
         """Saves or restores whether the graph has been written."""
         serializer('_original_flag', self._original_flag)  # Chainer reads it
         self._flag_called = bool(serializer('_flag_called', self._flag_called))
+        self._is_resumed = not isinstance(serializer, Serializer)
 
 
 def _draw(graph: ComputationalGraph, stem: str) -> None:

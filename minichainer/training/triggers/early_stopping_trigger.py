@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import operator
 import warnings
 from typing import Any
@@ -58,6 +59,7 @@ class EarlyStoppingTrigger:
         self.best = float('-inf' if larger_is_better else 'inf')
         self._max_trigger = get_trigger(max_trigger)
         self._interval_trigger = get_trigger(check_trigger)
+        self._at_end: EarlyStoppingTrigger | None = None
         self._init_summary()
 
     def __call__(self, trainer: Any) -> bool:
@@ -65,24 +67,32 @@ class EarlyStoppingTrigger:
         observation = trainer.observation
         if self.monitor in observation:
             self._summary.add({self.monitor: observation[self.monitor]})
-        ends = bool(self._max_trigger(trainer))
-        # Checked at the end too, because a later run may go on from here.
+        self._at_end = None
+        if self._max_trigger(trainer):
+            self._at_end = self._after_interval(trainer)
+            return True
         if not self._interval_trigger(trainer):
-            return ends
+            return False
         if self.monitor not in observation:
-            if not ends:
-                warnings.warn(
-                    f'EarlyStoppingTrigger: {self.monitor} is not in observation, only {sorted(observation)}',
-                    stacklevel=2,
-                )
-            return ends
-        self._check(float(self._summary.compute_mean()[self.monitor]))
-        self._init_summary()
-        if ends or not self._stop_condition():
-            return ends
+            warnings.warn(
+                f'EarlyStoppingTrigger: {self.monitor} is not in observation, only {sorted(observation)}',
+                stacklevel=2,
+            )
+            return False
+        self._check_interval()
+        if not self._stop_condition():
+            return False
         if self.verbose:
             print(f'Epoch {trainer.updater.epoch}: early stopping, best {self.monitor} is {self.best}')
         return True
+
+    def _after_interval(self, trainer: Any) -> EarlyStoppingTrigger:
+        """What a run with a later end goes on from: at its own end a trigger does not look at the interval."""
+        other = copy.copy(self)
+        other._interval_trigger = copy.deepcopy(self._interval_trigger)
+        if other._interval_trigger(trainer) and self.monitor in trainer.observation:
+            other._check_interval()
+        return other
 
     def _stop_condition(self) -> bool:
         return bool(self.count >= self.patience)
@@ -90,6 +100,10 @@ class EarlyStoppingTrigger:
     def _init_summary(self) -> None:
         """Begins an interval; subclasses of programs replace it."""
         self._summary = DictSummary()
+
+    def _check_interval(self) -> None:
+        self._check(float(self._summary.compute_mean()[self.monitor]))
+        self._init_summary()
 
     def _check(self, value: float) -> None:
         if self._compare(value, self.best):
@@ -105,6 +119,10 @@ class EarlyStoppingTrigger:
 
     def serialize(self, serializer: Any) -> None:
         """Saves or restores the state; Chainer saves none: then it restarts with a warning."""
+        if self._at_end is not None and isinstance(serializer, Serializer):
+            self._at_end.serialize(serializer)
+            return
+        self._at_end = None
         try:
             self.count = serializer('count', self.count)
             self.best = serializer('best', self.best)
