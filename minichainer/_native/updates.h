@@ -12,12 +12,12 @@
     BOTH(ada_grad, "=T>TT:nss") \
     BOTH(ada_delta, "=T>TTT:nsss") \
     BOTH(rmsprop, "=T>TT:nsssss") \
-    BOTH(rmsprop_graves, "=T>TTTT:nsssss") \
+    BOTH(rmsprop_graves, "=T>TTTT:nssssss") \
     BOTH(smorms3, "=T>TTTT:nss") \
-    BOTH(msvag, "=T>TTT:nssssss") \
-    BOTH(adam, "=T>TTTT?:nssssssss") \
+    BOTH(msvag, "=T>TTT:nsssssssss") \
+    BOTH(adam, "=T>TTTT?:nsssssssss") \
     BOTH(lion, "=T>TT:nssss") \
-    BOTH(radam, "=T>TTT:nsssss") \
+    BOTH(radam, "=T>TTT:nssssss") \
     BOTH(add_scaled, "=T>T:s") \
     BOTH(add_scaled_sign, "=T>T:s")
 
@@ -37,6 +37,12 @@ INLINED T NAME(root)(T x) {
 #else
     return sqrt(x);
 #endif
+}
+
+/* What is left of a mean square, plus a new one: g * root, whose square overflows late. */
+INLINED T NAME(mean_square)(T before, T kept, T g, T root) {
+    const T scaled = g * root;
+    return before * kept + scaled * scaled;
 }
 
 KERNEL(sgd) {
@@ -107,13 +113,13 @@ KERNEL(ada_delta) {
     UPDATED(msdx, 3);
     COEFFICIENT(eps, 0);
     COEFFICIENT(rho, 1);
-    COEFFICIENT(fresh, 2);
+    COEFFICIENT(root, 2);
     EACH {
-        const T g = grad[i], mean = msg[i] * rho + g * g * fresh;
+        const T g = grad[i], mean = NAME(mean_square)(msg[i], rho, g, root);
         const T step = NAME(root)((msdx[i] + eps) / (mean + eps)) * g;
         msg[i] = mean;
         param[i] -= step;
-        msdx[i] = msdx[i] * rho + step * step * fresh;
+        msdx[i] = NAME(mean_square)(msdx[i], rho, step, root);
     }
 }
 
@@ -124,12 +130,12 @@ KERNEL(rmsprop) {
     UPDATED(ms, 2);
     COEFFICIENT(lr, 0);
     COEFFICIENT(alpha, 1);
-    COEFFICIENT(fresh, 2);
+    COEFFICIENT(root, 2);
     COEFFICIENT(inside, 3);
     COEFFICIENT(outside, 4);
     const int is_outside = HAS_COEFFICIENT(4);
     EACH {
-        const T g = grad[i], mean = ms[i] * alpha + g * g * fresh;
+        const T g = grad[i], mean = NAME(mean_square)(ms[i], alpha, g, root);
         const T divisor = is_outside ? NAME(root)(mean) + outside : NAME(root)(mean + inside);
         ms[i] = mean;
         param[i] -= g / divisor * lr;
@@ -144,12 +150,14 @@ KERNEL(rmsprop_graves) {
     UPDATED(delta, 4);
     COEFFICIENT(lr, 0);
     COEFFICIENT(alpha, 1);
-    COEFFICIENT(fresh, 2);
-    COEFFICIENT(momentum, 3);
-    COEFFICIENT(eps, 4);
+    COEFFICIENT(root, 2);
+    COEFFICIENT(fresh, 3);
+    COEFFICIENT(momentum, 4);
+    COEFFICIENT(eps, 5);
     EACH {
-        const T now = grad[i], square = n[i] * alpha + now * now * fresh, mean = g[i] * alpha + now * fresh;
-        const T velocity = delta[i] * momentum - now / NAME(root)(square - mean * mean + eps) * lr;
+        const T now = grad[i], square = NAME(mean_square)(n[i], alpha, now, root), mean = g[i] * alpha + now * fresh;
+        const T size = NAME(root)(square), variance = NAME(larger)((size - mean) * (size + mean), 0);
+        const T velocity = delta[i] * momentum - now / NAME(root)(variance + eps) * lr;
         n[i] = square;
         g[i] = mean;
         delta[i] = velocity;
@@ -167,8 +175,9 @@ KERNEL(smorms3) {
     COEFFICIENT(eps, 1);
     EACH {
         const T now = grad[i], rate = 1 / (mem[i] + 1);
-        const T mean = g[i] + (now - g[i]) * rate, square = g2[i] + (now * now - g2[i]) * rate;
-        const T certain = mean * mean / (square + eps);
+        const T mean = g[i] + (now - g[i]) * rate;
+        const T square = NAME(mean_square)(g2[i], 1 - rate, now, NAME(root)(rate));
+        const T ratio = mean / NAME(root)(square + eps), certain = ratio * ratio;
         g[i] = mean;
         g2[i] = square;
         mem[i] = mem[i] * (1 - certain) + 1;
@@ -183,17 +192,21 @@ KERNEL(msvag) {
     UPDATED(m, 2);
     UPDATED(v, 3);
     COEFFICIENT(fresh, 0);
-    COEFFICIENT(correction, 1);
-    COEFFICIENT(noise, 2);
-    COEFFICIENT(rate, 3);
-    COEFFICIENT(decay, 4);
-    COEFFICIENT(tiny, 5);
-    const int decays = HAS_COEFFICIENT(4);
+    COEFFICIENT(kept, 1);
+    COEFFICIENT(root, 2);
+    COEFFICIENT(correction, 3);
+    COEFFICIENT(root_of_correction, 4);
+    COEFFICIENT(noise, 5);
+    COEFFICIENT(rate, 6);
+    COEFFICIENT(decay, 7);
+    COEFFICIENT(tiny, 8);
+    const int decays = HAS_COEFFICIENT(7);
     EACH {
-        const T g = grad[i], mean = m[i] + (g - m[i]) * fresh, square = v[i] + (g * g - v[i]) * fresh;
-        const T corrected = mean * correction, signal = corrected * corrected;
-        const T variance = NAME(larger)(square * correction - signal, 0) * noise + signal;
-        const T step = signal / NAME(larger)(variance, tiny) * mean * correction * rate;
+        const T g = grad[i], mean = m[i] + (g - m[i]) * fresh, square = NAME(mean_square)(v[i], kept, g, root);
+        const T relative = mean / NAME(larger)(NAME(root)(square), tiny) * root_of_correction;
+        const T ratio = NAME(smaller)(NAME(larger)(relative, -1), 1), signal = ratio * ratio;
+        const T whole = NAME(larger)((1 - signal) * noise + signal, tiny);
+        const T step = signal / whole * mean * correction * rate;
         m[i] = mean;
         v[i] = square;
         param[i] -= decays ? step + param[i] * decay : step;
@@ -208,17 +221,18 @@ INLINED void NAME(adam_with)(const int keeps_largest, const int is_bounded, char
     UPDATED(m, 2);
     UPDATED(v, 3);
     UPDATED(vhat, 4);
-    COEFFICIENT(fresh1, 0);
-    COEFFICIENT(fresh2, 1);
-    COEFFICIENT(eps, 2);
-    COEFFICIENT(scale, 3);
-    COEFFICIENT(decay, 4);
-    COEFFICIENT(lower, 5);
-    COEFFICIENT(upper, 6);
-    COEFFICIENT(eta, 7);
-    const int decays = HAS_COEFFICIENT(4);
+    COEFFICIENT(fresh, 0);
+    COEFFICIENT(kept, 1);
+    COEFFICIENT(root, 2);
+    COEFFICIENT(eps, 3);
+    COEFFICIENT(scale, 4);
+    COEFFICIENT(decay, 5);
+    COEFFICIENT(lower, 6);
+    COEFFICIENT(upper, 7);
+    COEFFICIENT(eta, 8);
+    const int decays = HAS_COEFFICIENT(5);
     EACH {
-        const T g = grad[i], mean = m[i] + (g - m[i]) * fresh1, now = v[i] + (g * g - v[i]) * fresh2;
+        const T g = grad[i], mean = m[i] + (g - m[i]) * fresh, now = NAME(mean_square)(v[i], kept, g, root);
         T square = now, step;
         m[i] = mean;
         v[i] = now;
@@ -234,7 +248,7 @@ INLINED void NAME(adam_with)(const int keeps_largest, const int is_bounded, char
 }
 
 KERNEL(adam) {
-    const int is_bounded = HAS_COEFFICIENT(5);
+    const int is_bounded = HAS_COEFFICIENT(6);
     if (arrays[4]) {
         if (is_bounded) NAME(adam_with)(1, 1, arrays, sizes, numbers);
         else NAME(adam_with)(1, 0, arrays, sizes, numbers);
@@ -265,14 +279,15 @@ KERNEL(radam) {
     UPDATED(param, 1);
     UPDATED(m, 2);
     UPDATED(v, 3);
-    COEFFICIENT(fresh1, 0);
-    COEFFICIENT(fresh2, 1);
-    COEFFICIENT(rate, 2);
-    COEFFICIENT(eps, 3);
-    COEFFICIENT(decay, 4);
-    const int is_adaptive = HAS_COEFFICIENT(3), decays = HAS_COEFFICIENT(4);
+    COEFFICIENT(fresh, 0);
+    COEFFICIENT(kept, 1);
+    COEFFICIENT(root, 2);
+    COEFFICIENT(rate, 3);
+    COEFFICIENT(eps, 4);
+    COEFFICIENT(decay, 5);
+    const int is_adaptive = HAS_COEFFICIENT(4), decays = HAS_COEFFICIENT(5);
     EACH {
-        const T g = grad[i], mean = m[i] + (g - m[i]) * fresh1, square = v[i] + (g * g - v[i]) * fresh2;
+        const T g = grad[i], mean = m[i] + (g - m[i]) * fresh, square = NAME(mean_square)(v[i], kept, g, root);
         const T step = (is_adaptive ? mean / (NAME(root)(square) + eps) : mean) * rate;
         m[i] = mean;
         v[i] = square;

@@ -20,12 +20,21 @@ class MomentsRule(FormulaRule):
     temporaries = 2
 
 
-def update_moments(xp: Any, grad: Any, m: Any, v: Any, fresh1: Any, fresh2: Any, spare: Any) -> None:
-    """Moves ``m`` towards the gradient by the fraction ``fresh1``, and ``v`` towards its square by ``fresh2``."""
+def update_moments(xp: Any, grad: Any, m: Any, v: Any, fresh: Any, kept: Any, root: Any, spare: Any) -> None:
+    """Moves ``m`` towards the gradient by the fraction ``fresh``; ``kept`` of ``v`` remains, ``root`` is of the rest.
+
+    The square is taken of the gradient times the root, so that it overflows late, and nothing is subtracted from it:
+    the difference of two infinities would remain in ``v``.
+    """
     xp.subtract(grad, m, spare)
-    spare *= fresh1
+    spare *= fresh
     m += spare
-    xp.multiply(grad, grad, spare)
-    spare -= v
-    spare *= fresh2
+    v *= kept
+    xp.multiply(grad, root, spare)
+    spare *= spare
     v += spare
+
+
+def of_mean_square(beta: Any) -> tuple[Any, Any]:
+    """How much of a mean square remains from one update to the next, and the root of the rest."""
+    return beta, (1 - beta) ** 0.5

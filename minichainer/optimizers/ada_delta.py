@@ -8,6 +8,7 @@ from minichainer.kernels.updates import compiled
 from minichainer.optimizer.declarations import hyperparameter, state
 from minichainer.optimizer.formula import FormulaRule
 from minichainer.optimizer.gradient_method import GradientMethod
+from minichainer.optimizers._moments import of_mean_square
 
 
 class AdaDeltaRule(FormulaRule):
@@ -20,16 +21,16 @@ class AdaDeltaRule(FormulaRule):
     temporaries = 2
 
     def coefficients(self, hyperparam: Any, dtype: Any) -> tuple[float | None, ...]:
-        return hyperparam.eps, hyperparam.rho, 1 - hyperparam.rho
+        return hyperparam.eps, *of_mean_square(hyperparam.rho)
 
     @staticmethod
     @compiled('ada_delta')
     def formula(xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, msg: Any, msdx: Any) -> None:
-        eps, rho, fresh = coefficients
+        eps, rho, root = coefficients
         step, spare = temporaries
         msg *= rho
-        xp.multiply(grad, grad, step)
-        step *= fresh
+        xp.multiply(grad, root, step)
+        step *= step
         msg += step
         xp.add(msdx, eps, step)
         xp.add(msg, eps, spare)
@@ -38,8 +39,8 @@ class AdaDeltaRule(FormulaRule):
         step *= grad
         param -= step
         msdx *= rho
+        step *= root
         step *= step
-        step *= fresh
         msdx += step
 
 

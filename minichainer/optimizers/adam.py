@@ -75,22 +75,24 @@ class AdamRule(MomentsRule):
         decay = eta * hyperparam.weight_decay_rate or None
         # With bounds, the step size is divided and clipped before it is multiplied by eta.
         scale = rate if hyperparam.adabound else eta * rate
-        return 1 - hyperparam.beta1, 1 - hyperparam.beta2, hyperparam.eps, scale, decay, lower, upper, eta
+        # of_mean_square, written out to save its call: tests/test_calls.py counts.
+        kept = hyperparam.beta2
+        return 1 - hyperparam.beta1, kept, (1 - kept) ** 0.5, hyperparam.eps, scale, decay, lower, upper, eta
 
     @staticmethod
-    @compiled('adam', optional=(4, 5, 6))
+    @compiled('adam', optional=(5, 6, 7))
     def formula(
         xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, m: Any, v: Any, *largest: Any
     ) -> None:
-        fresh1, fresh2, eps, scale, decay, lower, upper, eta = coefficients
+        fresh, kept, root, eps, scale, decay, lower, upper, eta = coefficients
         step = temporaries[0]
-        # update_moments, written out to save its call: tests/test_calls.py counts.
+        # So is update_moments.
         xp.subtract(grad, m, step)
-        step *= fresh1
+        step *= fresh
         m += step
-        xp.multiply(grad, grad, step)
-        step -= v
-        step *= fresh2
+        v *= kept
+        xp.multiply(grad, root, step)
+        step *= step
         v += step
         for vhat in largest:
             xp.maximum(vhat, v, out=vhat)

@@ -7,7 +7,7 @@ from typing import Any
 from minichainer.optimizer.declarations import hyperparameter
 from minichainer.optimizer.formula import check_eps
 from minichainer.optimizer.gradient_method import GradientMethod
-from minichainer.optimizers._moments import MomentsRule, update_moments
+from minichainer.optimizers._moments import MomentsRule, of_mean_square, update_moments
 
 
 class LAMBRule(MomentsRule):
@@ -21,16 +21,16 @@ class LAMBRule(MomentsRule):
     def coefficients(self, hyperparam: Any, dtype: Any) -> tuple[float | None, ...]:
         check_eps(type(self).__name__, float(hyperparam.eps), dtype)
         beta1, beta2 = hyperparam.beta1, hyperparam.beta2
-        scales = 1 / (1 - beta1**self.t), 1 / (1 - beta2**self.t)
-        return 1 - beta1, 1 - beta2, *scales, hyperparam.eps, hyperparam.weight_decay_rate, hyperparam.alpha
+        scales = 1 / (1 - beta1**self.t), (1 - beta2**self.t) ** -0.5
+        return 1 - beta1, *of_mean_square(beta2), *scales, hyperparam.eps, hyperparam.weight_decay_rate, hyperparam.alpha
 
     @staticmethod
     def direction(xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, m: Any, v: Any) -> None:
-        fresh1, fresh2, scale1, scale2, eps, decay, _ = coefficients
+        fresh, kept, root, scale1, scale2, eps, decay, _ = coefficients
         step, spare = temporaries
-        update_moments(xp, grad, m, v, fresh1, fresh2, spare)
-        xp.multiply(v, scale2, spare)
-        xp.sqrt(spare, spare)
+        update_moments(xp, grad, m, v, fresh, kept, root, spare)
+        xp.sqrt(v, spare)
+        spare *= scale2
         spare += eps
         xp.multiply(m, scale1, step)
         step /= spare

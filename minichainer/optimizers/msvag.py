@@ -10,7 +10,7 @@ from minichainer.kernels.updates import compiled
 from minichainer.optimizer.declarations import hyperparameter, state
 from minichainer.optimizer.formula import FormulaRule
 from minichainer.optimizer.gradient_method import GradientMethod
-from minichainer.optimizers._moments import update_moments
+from minichainer.optimizers._moments import of_mean_square, update_moments
 
 
 class MSVAGRule(FormulaRule):
@@ -33,7 +33,9 @@ class MSVAGRule(FormulaRule):
         decay = hyperparam.eta * hyperparam.weight_decay_rate or None
         return (
             1 - beta,
+            *of_mean_square(beta),
             1 / correction,
+            correction**-0.5,
             noise,
             hyperparam.eta * hyperparam.lr,
             decay,
@@ -41,16 +43,19 @@ class MSVAGRule(FormulaRule):
         )
 
     @staticmethod
-    @compiled('msvag', optional=(4,))
+    @compiled('msvag', optional=(7,))
     def formula(xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, m: Any, v: Any) -> None:
-        fresh, correction, noise, rate, decay, tiny = coefficients
+        fresh, kept, root, correction, root_of_correction, noise, rate, decay, tiny = coefficients
         step, spare = temporaries
-        update_moments(xp, grad, m, v, fresh, fresh, step)
-        xp.multiply(m, correction, step)
+        update_moments(xp, grad, m, v, fresh, kept, root, step)
+        # The signal relative to the mean square, whatever their size: it is at most one, but for rounding.
+        xp.sqrt(v, spare)
+        xp.maximum(spare, tiny, out=spare)
+        xp.divide(m, spare, step)
+        step *= root_of_correction
+        xp.clip(step, -1, 1, out=step)
         step *= step
-        xp.multiply(v, correction, spare)
-        spare -= step
-        xp.maximum(spare, 0, out=spare)
+        xp.subtract(1, step, spare)
         spare *= noise
         spare += step
         # If mean and variance are both zero, the step is zero.

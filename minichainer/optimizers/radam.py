@@ -9,7 +9,7 @@ from minichainer.kernels.updates import compiled
 from minichainer.optimizer.declarations import hyperparameter
 from minichainer.optimizer.formula import check_eps
 from minichainer.optimizer.gradient_method import GradientMethod
-from minichainer.optimizers._moments import MomentsRule, update_moments
+from minichainer.optimizers._moments import MomentsRule, of_mean_square, update_moments
 
 
 class RAdamRule(MomentsRule):
@@ -28,14 +28,14 @@ class RAdamRule(MomentsRule):
         if length > 5:
             ratio = (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)
             rate, eps = rate * math.sqrt(correction * ratio), hyperparam.eps
-        return 1 - beta1, 1 - beta2, rate, eps, eta * hyperparam.weight_decay_rate or None
+        return 1 - beta1, *of_mean_square(beta2), rate, eps, eta * hyperparam.weight_decay_rate or None
 
     @staticmethod
-    @compiled('radam', optional=(3, 4))
+    @compiled('radam', optional=(4, 5))
     def formula(xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, m: Any, v: Any) -> None:
-        fresh1, fresh2, rate, eps, decay = coefficients
+        fresh, kept, root, rate, eps, decay = coefficients
         step, spare = temporaries
-        update_moments(xp, grad, m, v, fresh1, fresh2, spare)
+        update_moments(xp, grad, m, v, fresh, kept, root, spare)
         if eps is None:
             xp.multiply(m, rate, step)
         else:

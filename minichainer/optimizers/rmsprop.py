@@ -8,6 +8,7 @@ from minichainer.kernels.updates import compiled
 from minichainer.optimizer.declarations import hyperparameter, state
 from minichainer.optimizer.formula import FormulaRule, check_eps
 from minichainer.optimizer.gradient_method import GradientMethod
+from minichainer.optimizers._moments import of_mean_square
 
 
 class RMSpropRule(FormulaRule):
@@ -23,16 +24,16 @@ class RMSpropRule(FormulaRule):
         check_eps(type(self).__name__, float(hyperparam.eps), dtype)
         inside = hyperparam.eps if hyperparam.eps_inside_sqrt else None
         outside = None if hyperparam.eps_inside_sqrt else hyperparam.eps
-        return hyperparam.lr, hyperparam.alpha, 1 - hyperparam.alpha, inside, outside
+        return hyperparam.lr, *of_mean_square(hyperparam.alpha), inside, outside
 
     @staticmethod
     @compiled('rmsprop', optional=(3, 4))
     def formula(xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, ms: Any) -> None:
-        lr, alpha, fresh, inside, outside = coefficients
+        lr, alpha, root, inside, outside = coefficients
         (step,) = temporaries
         ms *= alpha
-        xp.multiply(grad, grad, step)
-        step *= fresh
+        xp.multiply(grad, root, step)
+        step *= step
         ms += step
         if outside is None:
             xp.add(ms, inside, step)

@@ -8,6 +8,7 @@ from minichainer.kernels.updates import compiled
 from minichainer.optimizer.declarations import hyperparameter, state
 from minichainer.optimizer.formula import FormulaRule
 from minichainer.optimizer.gradient_method import GradientMethod
+from minichainer.optimizers._moments import of_mean_square
 
 
 class RMSpropGravesRule(FormulaRule):
@@ -20,27 +21,32 @@ class RMSpropGravesRule(FormulaRule):
     n = state()
     g = state()
     delta = state()
+    temporaries = 2
 
     def coefficients(self, hyperparam: Any, dtype: Any) -> tuple[float | None, ...]:
         alpha = hyperparam.alpha
-        return hyperparam.lr, alpha, 1 - alpha, hyperparam.momentum, hyperparam.eps
+        return hyperparam.lr, *of_mean_square(alpha), 1 - alpha, hyperparam.momentum, hyperparam.eps
 
     @staticmethod
     @compiled('rmsprop_graves')
     def formula(
         xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, n: Any, g: Any, delta: Any
     ) -> None:
-        lr, alpha, fresh, momentum, eps = coefficients
-        (step,) = temporaries
+        lr, alpha, root, fresh, momentum, eps = coefficients
+        step, spare = temporaries
         n *= alpha
-        xp.multiply(grad, grad, step)
-        step *= fresh
+        xp.multiply(grad, root, step)
+        step *= step
         n += step
         g *= alpha
         xp.multiply(grad, fresh, step)
         g += step
-        xp.multiply(g, g, step)
-        xp.subtract(n, step, step)
+        # The variance as a product: the difference of two squares may be that of two infinities, or negative.
+        xp.sqrt(n, step)
+        xp.add(step, g, spare)
+        step -= g
+        step *= spare
+        xp.maximum(step, 0, out=step)
         step += eps
         xp.sqrt(step, step)
         xp.divide(grad, step, step)

@@ -32,13 +32,17 @@ class SMORMS3Rule(FormulaRule):
         xp.subtract(grad, g, spare)
         spare *= rate
         g += spare
-        xp.multiply(grad, grad, spare)
-        spare -= g2
-        spare *= rate
+        # Roots before squares, which would overflow.
+        xp.sqrt(rate, spare)
+        spare *= grad
+        spare *= spare
+        xp.subtract(1, rate, rate)
+        g2 *= rate
         g2 += spare
-        xp.multiply(g, g, rate)
         xp.add(g2, eps, spare)
-        rate /= spare
+        xp.sqrt(spare, spare)
+        xp.divide(g, spare, rate)
+        rate *= rate
         xp.subtract(1, rate, spare)
         mem *= spare
         mem += 1

@@ -234,7 +234,7 @@ def test_with_and_without_kernels(case: str, one_by_one: bool, evaluated: list[s
 
 def test_a_state_that_the_kernel_does_not_know() -> None:
     rule = WithState()
-    values = rule.coefficients(rule.hyperparam, np.dtype('f')) if rule.t else (0.5,) * 8
+    values = rule.coefficients(rule.hyperparam, np.dtype('f')) if rule.t else (0.5,) * 9
     assert updates.compiled_update(WithState.formula, np.dtype('f'), values, 4) is None
     assert updates.compiled_update(WithState.formula, np.dtype('f'), values, 1) is None
     assert updates.compiled_update(WithState.formula, np.dtype('f'), values[1:], 2) is None

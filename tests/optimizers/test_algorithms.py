@@ -107,6 +107,35 @@ def test_formula(name, values, formula, dtype, rtol, atol) -> None:
             np.testing.assert_allclose(p.update_rule.state[key], value, rtol, atol, err_msg=f'{path}/{key}')
 
 
+EXTREMES = {
+    'one above the root of the largest': (0.1, 2e19, 0.1, 0.1),
+    'all above it': (2e19, 3e19, -1e19, 2e19),
+    'below the root of the smallest': (1e-20, 2e-20, 1e-20, -1e-20),
+    'among ordinary ones': (0.1, 1e-30, 0.2, 1e-25),
+}
+
+
+@every_optimizer
+@pytest.mark.parametrize('gradients', EXTREMES.values(), ids=EXTREMES)
+def test_gradients_whose_squares_overflow_or_vanish(name, values, formula, gradients) -> None:
+    """In float32 the steps are those of float64 while float32 can hold the states; and no parameter becomes NaN."""
+    model = make_model(np.float32, [(2,)])
+    (path, param), *_ = model.namedparams()
+    param.array[...] = 0
+    optimizer = getattr(optimizers, name)(**values).setup(model)
+    state: dict[str, Any] = {}
+    expected, fits = np.zeros(2), True
+    for step, gradient in enumerate(gradients):
+        param.grad = np.array([gradient, -gradient], np.float32)
+        expected = formula(expected, param.grad.astype(np.float64), state, step + 1, **values)
+        with np.errstate(over='ignore'):
+            optimizer.update()
+        assert np.isfinite(param.array).all()
+        fits = fits and all(np.max(np.abs(value)) < np.finfo(np.float32).max for value in state.values())
+        if fits:
+            np.testing.assert_allclose(param.array, expected, 1e-3, 1e-37, err_msg=f'step {step}')
+
+
 @every_optimizer
 @every_dtype
 def test_grouped_update_is_the_update_of_each_parameter_bit_for_bit(name, values, formula, dtype) -> None:
