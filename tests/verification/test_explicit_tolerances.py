@@ -13,7 +13,8 @@ from tests.verification.test_strangers import seeded
 
 # What is inside of the tolerances passes with a warning.
 pytestmark = pytest.mark.filterwarnings('ignore')
-SEEDS = 20
+#: Of the seeds of Chainer's counts: the first ones, and all of them.
+SEEDS = [pytest.param(5, id='5 seeds'), pytest.param(20, id='20 seeds', marks=pytest.mark.slow)]
 SHAPES = [(3, 2), (4, 5), (20, 30)]
 OPTIONS: dict[str, dict[str, Any]] = {
     'of 2**-4, float64': {'atol': 2**-4, 'rtol': 2**-4, 'dtype': np.float64},
@@ -87,30 +88,33 @@ def counted() -> list[Any]:
     return rows
 
 
+@pytest.mark.parametrize('seeds', SEEDS)
 @pytest.mark.parametrize('strictness', ['strict', 'chainer'])
 @pytest.mark.parametrize(('factors', 'name', 'upstream', 'shape', 'dtype', 'count'), counted())
-def test_as_many_are_found_as_by_chainer(factors, name, upstream, shape, dtype, count, strictness):
+def test_as_many_are_found_as_by_chainer(factors, name, upstream, shape, dtype, count, strictness, seeds):
     options = OPTIONS[name]
-    found = [fails(factors, options, upstream, shape, dtype, s, strictness=strictness) for s in range(SEEDS)]
-    assert sum(found) >= count
+    found = [fails(factors, options, upstream, shape, dtype, s, strictness=strictness) for s in range(seeds)]
+    assert sum(found) / seeds >= count / 20
 
 
+@pytest.mark.parametrize('seeds', SEEDS)
 @pytest.mark.parametrize('strictness', ['strict', 'chainer'])
 @pytest.mark.parametrize(('forward', 'backward', 'name'), ACCEPTED_BY_CHAINER)
 @pytest.mark.parametrize('shape', [SHAPES[0], pytest.param(SHAPES[1], marks=pytest.mark.slow)], ids=str)
-def test_what_is_inside_of_the_tolerances_passes(forward, backward, name, shape, strictness):
+def test_what_is_inside_of_the_tolerances_passes(forward, backward, name, shape, strictness, seeds):
     found = [
         fails((forward, backward), OPTIONS[name], 'random', shape, 'd', seed, strictness=strictness)
-        for seed in range(SEEDS)
+        for seed in range(seeds)
     ]
     assert not any(found)
 
 
+@pytest.mark.parametrize('seeds', SEEDS)
 @pytest.mark.parametrize('shape', [*SHAPES[:2], pytest.param(SHAPES[2], marks=pytest.mark.slow)], ids=str)
 @pytest.mark.parametrize(('factor', 'verdict'), [(1.2, 'fail'), (1.11, 'fail')])
-def test_tolerances_are_those_of_each_element(factor, verdict, shape):
+def test_tolerances_are_those_of_each_element(factor, verdict, shape, seeds):
     """All elements are off by more than ``atol + rtol * abs(gradient)``: that is found on every seed."""
-    for seed in range(SEEDS):
+    for seed in range(seeds):
         x = np.random.RandomState(seed).uniform(-1, 1, shape)
         gys = np.ones(shape)
         report = check_gradients(
@@ -119,15 +123,16 @@ def test_tolerances_are_those_of_each_element(factor, verdict, shape):
         assert report.verdict == verdict
 
 
+@pytest.mark.parametrize('seeds', SEEDS)
 @pytest.mark.parametrize('shape', [*SHAPES[:2], pytest.param(SHAPES[2], marks=pytest.mark.slow)], ids=str)
-def test_one_element_beyond_its_tolerance_is_enough(shape):
+def test_one_element_beyond_its_tolerance_is_enough(shape, seeds):
     class One(Scale):
         def backward(self, indexes: Any, gys: Any) -> Any:
             factors = np.ones(shape)
             factors.flat[3] = 1.2
             return (gys[0] * factors,)
 
-    for seed in range(SEEDS):
+    for seed in range(seeds):
         x = np.random.RandomState(seed).uniform(-1, 1, shape)
         report = check_gradients(
             lambda x: One(1, 1).apply((x,))[0], x, np.ones(shape), atol=0.05, rtol=0.05, seed=seed
