@@ -175,7 +175,7 @@ NO_THRESHOLDS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize('scale', [1, 3])
+@pytest.mark.parametrize('scale', [1, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize('name', NO_THRESHOLDS)
 @pytest.mark.parametrize('seeds', split_seeds(1, 2))
 def test_other_errors_are_not_called_thresholds(seeds, name, scale):
