@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from minichainer.function_node import FunctionNode
 from minichainer.variable import Variable
@@ -30,6 +31,12 @@ def node(forward, backward):
         return outputs if len(outputs) > 1 else outputs[0]
 
     return planted
+
+
+def split_seeds(first, count):
+    """Rows for ``parametrize``: the first few seeds, and as a slow test the others, ``count`` in all."""
+    others = pytest.param(range(first, count), id='other seeds', marks=pytest.mark.slow)
+    return [pytest.param(range(first), id='first seeds'), others]
 
 
 def uniform(*shape, dtype=np.float64, seed=1):

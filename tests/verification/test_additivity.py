@@ -9,7 +9,7 @@ import minichainer.functions as F
 from minichainer.function_node import FunctionNode
 from minichainer.gradient_check import check_gradients
 from minichainer.variable import Variable
-from tests.verification.planting import node, square, uniform
+from tests.verification.planting import node, split_seeds, square, uniform
 
 SHAPES = [(3, 4), (12,), (30, 40)]
 
@@ -78,10 +78,11 @@ SPECIAL = {
 
 @pytest.mark.parametrize('name', SPECIAL)
 @pytest.mark.parametrize('shape', SHAPES, ids=str)
-def test_special_upstream_gradients(name, shape):
+@pytest.mark.parametrize('seeds', split_seeds(2, 5))
+def test_special_upstream_gradients(seeds, name, shape):
     special, words = SPECIAL[name]
     func = square(lambda x, gy: 2 * x * gy * (1.5 if special(gy) else 1))
-    for seed in range(5):
+    for seed in seeds:
         report = check_gradients(func, uniform(*shape, seed=seed), seed=seed)
         assert report.verdict == 'fail' and words in report.failures[0].cause, report
 
@@ -164,8 +165,9 @@ RIGHT = {
 
 
 @pytest.mark.parametrize('name', RIGHT)
-def test_right_gradients(name):
+@pytest.mark.parametrize('seeds', split_seeds(3, 10))
+def test_right_gradients(seeds, name):
     func, x = RIGHT[name]
-    for seed in range(10):
+    for seed in seeds:
         report = check_gradients(func, x, seed=seed)
         assert report, report

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import re
 
 import pytest
 
@@ -19,22 +20,64 @@ EXACT, CAUSE, UNRESOLVED = 0.99, 0.90, 0.01
 #: Where "unresolved" is accepted too, so many runs must end with another verdict.
 MOSTLY = 0.6
 SEEN = [entry for entry in PLANTED if not entry.unseen]
-#: These take four to ten seconds each.
+#: These take from half a second to ten seconds each.
 LONG = {
     'LSTM: forget gate without 1 - y', 'convolution_2d, constants at second order', 'GRU: update gate negated',
     'LSTM: forget gate negated', 'convolution: gradient of the first image alone',
     'almost right: Hilbert matrix, times 1 + 1e-12', 'almost right: Hilbert matrix, times 1 + 1e-9',
-    'convolution: an element of the hidden layer times 1.01',
+    'convolution: an element of the hidden layer times 1.01', 'LSTM: forget gate times 1.001',
+    'almost right: Hilbert matrix, times 1 + 1e-6', 'linear, constants at second order',
+    'softmax_cross_entropy, constants at second order', 'divide, constants at second order',
+    'softmax, constants at second order', 'logsumexp, constants at second order',
+    'matmul, constants at second order', 'residual block: branch not differentiated',
+    'classifier: gradient negated', 'almost right: the iterate before the last',
 }  # fmt: skip
+#: Families in which faults of one kind are planted into several functions; their names say both.
+PRODUCTS = ('mutation', 'plateau', 'small')
 
 
 def built(entries, shape, dtypes='efd'):
     return [(e, d) for d in dtypes for e in scoring.entries_for(entries, shape, d)]
 
 
-def quick(cases):
-    """The cases, the long ones as slow tests; there are others of their kind."""
-    return [pytest.param(e, d, marks=[pytest.mark.slow] if e.name in LONG else []) for e, d in cases]
+def parts(name):
+    """The function and the fault of a product."""
+    return set(re.split(', |: (?:gradient of an element of [^ ]* )?', name))
+
+
+def of_the_short_run():
+    """Names of entries, without those that take long and most of the products: there are others of their kind.
+
+    Of products, every fifth, and the first one of each function and of each fault.
+    """
+    seen = {family: set() for family in PRODUCTS}
+    for number, entry in enumerate(e for e in SEEN if e.name not in LONG):
+        if entry.family not in PRODUCTS:
+            yield entry.name
+        elif number % 5 == 0 or not parts(entry.name) <= seen[entry.family]:
+            seen[entry.family] |= parts(entry.name)
+            yield entry.name
+
+
+QUICK = set(of_the_short_run())
+
+
+def quick(cases, names=QUICK):
+    """The cases, those with other names as slow tests."""
+    return [pytest.param(e, d, marks=[] if e.name in names else [pytest.mark.slow]) for e, d in cases]
+
+
+def planted():
+    """Each entry in float64, and some in float32; the short run has a part of both."""
+    single = built(SEEN, SHORT, 'f')[::8]
+    return quick(built(SEEN, SHORT, 'd')) + quick(single, {e.name for e, _ in single[::3]} & QUICK)
+
+
+def right():
+    """Each right function in each dtype, in the short run in the greatest."""
+    greatest = one_dtype(CORRECT, SHORT)
+    others = [case for case in built(CORRECT, SHORT) if case not in greatest]
+    return [*greatest, *(pytest.param(e, d, marks=pytest.mark.slow) for e, d in others)]
 
 
 def one_dtype(entries, shape):
@@ -64,6 +107,13 @@ def test_there_are_enough_entries_of_every_family():
     }  # fmt: skip
     assert len(PLANTED) - families['mutation'] - families['network'] >= 60
     assert families['mutation'] >= 80 and len(CORRECT) >= 60
+
+
+@pytest.mark.parametrize('family', PRODUCTS)
+def test_the_short_run_has_each_function_and_each_fault_of_products(family):
+    names = {e.name for e in SEEN if e.family == family}
+    assert set.union(*map(parts, names & QUICK)) == set.union(*map(parts, names))
+    assert len(names & QUICK) < len(names) / 2
 
 
 def test_no_name_is_given_twice():
@@ -123,20 +173,20 @@ def test_causes_are_read_from_the_short_name():
 # --- the checker ---
 
 
-@pytest.mark.parametrize(('entry', 'dtype'), quick(built(SEEN, SHORT, 'd') + built(SEEN, SHORT, 'f')[::8]), ids=name)
+@pytest.mark.parametrize(('entry', 'dtype'), planted(), ids=name)
 def test_planted_faults_are_caught(entry, dtype):
     outcome = scoring.run(entry, SHORT, dtype, seed_of(entry))
     assert outcome.right, outcome
     assert outcome.exact is not False, outcome
 
 
-@pytest.mark.parametrize(('entry', 'dtype'), built(CORRECT, SHORT), ids=name)
+@pytest.mark.parametrize(('entry', 'dtype'), right(), ids=name)
 def test_right_functions_pass(entry, dtype):
     outcome = scoring.run(entry, SHORT, dtype, seed_of(entry))
     assert outcome.right, outcome
 
 
-@pytest.mark.parametrize('step', [10, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize('step', [20, pytest.param(1, marks=pytest.mark.slow)])
 def test_causes_are_told_right(step):
     entries = [e for e in scoring.entries_for(PLANTED, SHORT, 'd') if e.causes]
     outcomes = [scoring.run(e, SHORT, 'd', 3) for e in entries[::step]]

@@ -144,9 +144,10 @@ def rounded(seed):
     return curve
 
 
-def test_rounding_errors_that_nobody_expects_are_no_kink():
-    found = [slopes(rounded(seed), DOUBLE).kink[0] for seed in range(300)]
-    assert sum(found) <= 20, 'without asking neighbouring steps 289 are taken for kinks'
+@pytest.mark.parametrize('draws', [60, pytest.param(300, marks=pytest.mark.slow)])
+def test_rounding_errors_that_nobody_expects_are_no_kink(draws):
+    found = [slopes(rounded(seed), DOUBLE).kink[0] for seed in range(draws)]
+    assert sum(found) <= draws / 15, 'without asking neighbouring steps 289 of 300 are taken for kinks'
 
 
 @pytest.mark.parametrize('slope', [1e-6, 1.0, 1e6])

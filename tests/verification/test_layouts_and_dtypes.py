@@ -15,7 +15,7 @@ from tests.verification.catalogue.campaign import WAYS, plan, trial
 from tests.verification.catalogue.correct_links import LINKS
 from tests.verification.catalogue.everything import CORRECT
 from tests.verification.catalogue.layouts import LAYOUTS
-from tests.verification.planting import node, uniform
+from tests.verification.planting import node, split_seeds, uniform
 
 UNRESOLVED = 0.01  # a share of the runs
 
@@ -99,16 +99,18 @@ def test_a_link_in_float32_without_its_parameters(link, dtype):
 
 
 @pytest.mark.parametrize('dtype', 'efd')
-@pytest.mark.parametrize('seed', range(3))
-def test_no_axis_at_all_at_second_order(dtype, seed):
-    x, w = normal((), (), dtype=dtype, seed=seed)
-    assert check_gradients(lambda x, w: F.sin(x) * w + x, (x, w), order=2, seed=seed)
-    assert check_gradients(lambda x, w: F.average(x, weights=w + 10), (x, w), order=2, seed=seed)
+@pytest.mark.parametrize('seeds', split_seeds(1, 3))
+def test_no_axis_at_all_at_second_order(dtype, seeds):
+    for seed in seeds:
+        x, w = normal((), (), dtype=dtype, seed=seed)
+        assert check_gradients(lambda x, w: F.sin(x) * w + x, (x, w), order=2, seed=seed)
+        assert check_gradients(lambda x, w: F.average(x, weights=w + 10), (x, w), order=2, seed=seed)
 
 
 # --- a sample of all ------------------------------------------------------------------------------------------------
-def test_no_right_function_is_refused():
-    assert refused(range(150)) == []
+@pytest.mark.parametrize('seeds', split_seeds(75, 150))
+def test_no_right_function_is_refused(seeds):
+    assert refused(seeds) == []
 
 
 def test_runs_are_of_all_kinds():
@@ -135,9 +137,9 @@ def test_ill_conditioned_points_on_20_seeds(entry):
     assert [o for o in outcomes if not o.right and o.verdict != 'unresolved'] == []
 
 
-@pytest.mark.parametrize('seed', range(4))
+@pytest.mark.parametrize('seeds', split_seeds(1, 4))
 @pytest.mark.parametrize('near', [6, 2])
-def test_kinks_near_elements_of_float32_are_no_fault(near, seed):
+def test_kinks_near_elements_of_float32_are_no_fault(near, seeds):
     """A function that takes only float32, so close to its kinks that rounding hides the slopes."""
 
     def clipped(x):
@@ -147,6 +149,7 @@ def test_kinks_near_elements_of_float32_are_no_fault(near, seed):
 
     x = uniform(12, dtype=np.float32, seed=3)
     x[:near] = [0.499, -0.4991, 0.4988, 0.4993, 0.4992, -0.499][:near]
-    right = check_gradients(node(clipped, lambda xs, gy: gy * (abs(xs[0]) < 0.5)), x, seed=seed)
-    assert right.verdict in ('pass', 'unresolved', 'nondifferentiable')
-    assert check_gradients(node(clipped, lambda xs, gy: -gy * (abs(xs[0]) < 0.5)), x, seed=seed).verdict == 'fail'
+    rule, opposite = (node(clipped, lambda xs, gy, sign=sign: sign * gy * (abs(xs[0]) < 0.5)) for sign in (1, -1))
+    for seed in seeds:
+        assert check_gradients(rule, x, seed=seed).verdict in ('pass', 'unresolved', 'nondifferentiable')
+        assert check_gradients(opposite, x, seed=seed).verdict == 'fail'

@@ -18,13 +18,17 @@ from tests.verification.planting import node
 SEED, POINTS = 11, 150
 WAYS = list(magnitudes.WAYS)
 RUNS = 20_000
-#: Points that take from ten seconds to a minute.
-LONG = {9, 61, 63}
+#: Points that take from a second to a minute, and how many there are in the short run.
+LONG, SHORT = {9, 12, 14, 22, 36, 37, 50, 58, 61, 63, 67, 71, 91, 96, 118}, 70
 #: Goals of the long campaign, as shares of runs.
 UNDECIDED, FOUND = 0.01, 0.99
 
 
-@pytest.mark.parametrize('number', [pytest.param(n, marks=[pytest.mark.slow] * (n in LONG)) for n in range(POINTS)])
+def is_slow(number):
+    return number in LONG or number >= SHORT
+
+
+@pytest.mark.parametrize('number', [pytest.param(n, marks=[pytest.mark.slow] * is_slow(n)) for n in range(POINTS)])
 def test_right_functions_pass_and_their_twins_fail(number):
     p = point(SEED, number)
     ways = [WAYS[number % len(WAYS)], 'check_gradients']

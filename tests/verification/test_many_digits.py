@@ -80,8 +80,18 @@ RIGHT = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize('check', [check_gradients, gradcheck])
-@pytest.mark.parametrize('name', RIGHT)
+#: The rows of hundreds of elements.
+MANY = ('cross entropy of tiny logits', 'the Gaussian of mixed sizes', 'steps of its own')
+
+
+def rights():
+    """Each row with both checks; in the short run those of many elements with one."""
+    for name in RIGHT:
+        yield name, check_gradients
+        yield pytest.param(name, gradcheck, marks=[pytest.mark.slow] * (name in MANY))
+
+
+@pytest.mark.parametrize(('name', 'check'), list(rights()))
 def test_right_gradients_pass(name, check):
     func, inputs = RIGHT[name]
     assert check(func, inputs)

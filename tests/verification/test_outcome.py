@@ -391,7 +391,7 @@ def test_the_comparison_of_torch_has_its_tolerances(factor, agrees):
 @pytest.mark.parametrize(('factor', 'agrees'), [(1 + 9e-4, True), (1.1, False)])
 def test_large_arrays_are_compared_along_directions(factor, agrees, monkeypatch):
     monkeypatch.setattr(TorchComparison, '_entries', None)
-    x = np.random.default_rng(0).normal(size=3000)
+    x = np.random.default_rng(0).normal(size=600)
     found = comparison(lambda x, w: Untold(factor).apply((x, w)), (x, 10 * abs(x) + 4))
     assert found.agrees is agrees
 

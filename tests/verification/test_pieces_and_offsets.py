@@ -21,7 +21,7 @@ from minichainer.gradient_check import (
 from minichainer.link import Chain
 from minichainer.sequential import Sequential
 from minichainer.variable import Parameter, Variable
-from tests.verification.planting import node
+from tests.verification.planting import node, split_seeds
 
 DRAWN = np.random.RandomState(0).normal(size=50) * 3
 SPREAD = np.concatenate([np.logspace(-3, 1.5, 15), -np.logspace(-3, 1.5, 15)])
@@ -61,9 +61,10 @@ PIECES = {
 
 
 @pytest.mark.parametrize(('name', 'number'), [(n, k) for n, (_, xs) in PIECES.items() for k in range(len(xs))])
-def test_a_kink_nearby_is_not_taken_for_rounding(name, number):
+@pytest.mark.parametrize('seeds', split_seeds(3, 12))
+def test_a_kink_nearby_is_not_taken_for_rounding(seeds, name, number):
     inside, points = PIECES[name]
-    for seed in range(12):
+    for seed in seeds:
         report = check_gradients(
             lambda x: F.cast(inside(F.cast(x, 'f')), 'd'), np.array(points[number], float), seed=seed
         )
@@ -72,13 +73,14 @@ def test_a_kink_nearby_is_not_taken_for_rounding(name, number):
 
 @pytest.mark.parametrize('name', PIECES)
 @pytest.mark.parametrize('factor', [0.0, -1.0, 1.5])
-def test_wrong_rules_beside_kinks_are_found(name, factor):
+@pytest.mark.parametrize('seeds', split_seeds(1, 4))
+def test_wrong_rules_beside_kinks_are_found(seeds, name, factor):
     inside, points = PIECES[name]
 
     def func(x: Any) -> Any:
         return F.cast(inside(F.cast(Times(factor).apply((x,))[0], 'f')), 'd')
 
-    for seed in range(4):
+    for seed in seeds:
         assert check_gradients(func, np.array(points[0], float), seed=seed).verdict == 'fail'
 
 
@@ -98,9 +100,10 @@ OFFSETS = [(1e7, 'f'), (1e8, 'f'), (1e14, ''), (1e16, ''), (1e20, ''), (1e30, ''
 
 @pytest.mark.parametrize(('offset', 'dtype'), OFFSETS)
 @pytest.mark.parametrize('factor', [-1.0, 0.0, 2.0, 10.0])
-def test_slopes_that_are_lost_beside_an_offset_are_found_or_not_vouched_for(offset, dtype, factor):
+@pytest.mark.parametrize('seeds', split_seeds(1, 3))
+def test_slopes_that_are_lost_beside_an_offset_are_found_or_not_vouched_for(seeds, offset, dtype, factor):
     x = np.array([0.5, 1.5, 2], dtype or float)
-    for seed in range(3):
+    for seed in seeds:
         func = in_floats(lambda x: x**2 + x.dtype.type(offset), lambda x: 2 * factor * x, dtype)
         report = check_gradients(func, x, seed=seed)
         assert report.verdict != 'pass' or report.unvouched

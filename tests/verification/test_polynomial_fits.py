@@ -117,7 +117,7 @@ def normalized_vjp(xs, gys):
     return [y * (gys[0] - (gys[0] * y).sum(axis=1, keepdims=True))]
 
 
-@pytest.mark.parametrize('index', [(0, 5), (13, 20), (29, 39)])
+@pytest.mark.parametrize('index', [(13, 20), *(pytest.param(i, marks=pytest.mark.slow) for i in [(0, 5), (29, 39)])])
 @pytest.mark.parametrize(('forward', 'vjp'), [*SINGLE.values(), (normalized, normalized_vjp)])
 def test_one_of_many_elements_that_is_off_by_little_is_named(forward, vjp, index):
     def off(xs, gys):

@@ -16,7 +16,7 @@ import minichainer.functions as F
 import minichainer.links as L
 from minichainer.gradient_check import GradcheckError, check_backward, check_gradients, gradcheck
 from minichainer.verification import arguments
-from tests.verification.planting import node
+from tests.verification.planting import node, split_seeds
 
 
 def rows(table: dict[str, Any]) -> list[Any]:
@@ -98,17 +98,19 @@ BESIDE_LARGE = {
 WAYS = {'50 digits': general, 'floats': floats, 'gradcheck': as_torch}
 
 
+@pytest.mark.parametrize('seeds', split_seeds(4, 10))
 @pytest.mark.parametrize(
     'run', rows({f'{name}, {way}': WAYS[way](*row) for name, row in BESIDE_LARGE.items() for way in WAYS})
 )
-def test_an_element_may_be_small_beside_others(run):
-    assert [run(seed) for seed in range(10)] == ['pass'] * 10
+def test_an_element_may_be_small_beside_others(run, seeds):
+    assert [run(seed) for seed in seeds] == ['pass'] * len(seeds)
 
 
+@pytest.mark.parametrize('seeds', split_seeds(10, 40))
 @pytest.mark.parametrize('way', WAYS)
-def test_entropy_of_any_probabilities(way):
+def test_entropy_of_any_probabilities(way, seeds):
     run = WAYS[way](entropy, softmax_of_normal)
-    assert [run(seed) for seed in range(40)] == ['pass'] * 40
+    assert [run(seed) for seed in seeds] == ['pass'] * len(seeds)
 
 
 def scaled_tanh(decades: int) -> Any:
@@ -169,6 +171,7 @@ def test_one_element_may_be_near_a_kink(run):
     assert [run(seed) for seed in range(8)] == ['pass'] * 8
 
 
+@pytest.mark.parametrize('seeds', split_seeds(4, 20))
 @pytest.mark.parametrize(
     'run',
     rows(
@@ -178,8 +181,8 @@ def test_one_element_may_be_near_a_kink(run):
         }
     ),
 )
-def test_check_backward_accepts_a_value_between_the_slopes(run):
-    assert [run(seed) for seed in range(20)] == ['pass'] * 20
+def test_check_backward_accepts_a_value_between_the_slopes(run, seeds):
+    assert [run(seed) for seed in seeds] == ['pass'] * len(seeds)
 
 
 # --- saturated, subnormal ---
@@ -204,16 +207,18 @@ SUBNORMAL = {
 }
 
 
+@pytest.mark.parametrize('seeds', split_seeds(10, 40))
 @pytest.mark.parametrize('run', rows({f'saturated {n}': general(*row) for n, row in SATURATED.items()}))
-def test_saturated_functions_pass_in_float32(run):
-    assert [run(seed) for seed in range(40)] == ['pass'] * 40
+def test_saturated_functions_pass_in_float32(run, seeds):
+    assert [run(seed) for seed in seeds] == ['pass'] * len(seeds)
 
 
+@pytest.mark.parametrize('seeds', split_seeds(5, 30))
 @pytest.mark.parametrize(
     'run', rows({f'subnormal {n}, {way}': WAYS[way](*row) for n, row in SUBNORMAL.items() for way in WAYS})
 )
-def test_subnormal_gradients_pass(run):
-    assert [run(seed) for seed in range(30)] == ['pass'] * 30
+def test_subnormal_gradients_pass(run, seeds):
+    assert [run(seed) for seed in seeds] == ['pass'] * len(seeds)
 
 
 # --- order of bytes, dtypes of links ---

@@ -13,7 +13,7 @@ from minichainer.gradient_check import check_backward, check_gradients
 from minichainer.link import Chain, Link
 from minichainer.testing.function_case import FunctionTestCase
 from minichainer.variable import Parameter, Variable
-from tests.verification.planting import node
+from tests.verification.planting import node, split_seeds
 from tests.verification.test_strangers import rows, said, seeded
 
 # --- functions that compute in a low precision inside ---
@@ -65,21 +65,23 @@ SIZES = [1, 5, pytest.param(100, marks=pytest.mark.slow)]
 @pytest.mark.parametrize('dtype', ['f', 'e'])
 @pytest.mark.parametrize('total', [False, True], ids=['elements', 'sum'])
 @pytest.mark.parametrize('rule', [zeros, lost], ids=['zeros', 'None'])
-def test_a_lost_gradient_is_found_whatever_the_precision_inside(rule, total, dtype, size, way):
+@pytest.mark.parametrize('seeds', split_seeds(3, 20))
+def test_a_lost_gradient_is_found_whatever_the_precision_inside(seeds, rule, total, dtype, size, way):
     func = low_tanh(dtype, rule, total)
-    verdicts = [WAYS[way](func, np.random.RandomState(seed).normal(size=size), seed) for seed in range(20)]
-    assert verdicts == ['fail'] * 20
+    verdicts = [WAYS[way](func, np.random.RandomState(seed).normal(size=size), seed) for seed in seeds]
+    assert verdicts == ['fail'] * len(seeds)
 
 
 @pytest.mark.parametrize('way', SEVERAL_WAYS)
 @pytest.mark.parametrize('size', SIZES)
 @pytest.mark.parametrize('dtype', ['f', 'e'])
 @pytest.mark.parametrize('total', [False, True], ids=['elements', 'sum'])
-def test_the_right_gradient_of_such_a_function_is_never_called_wrong(total, dtype, size, way):
+@pytest.mark.parametrize('seeds', [10, pytest.param(20, marks=pytest.mark.slow)])
+def test_the_right_gradient_of_such_a_function_is_never_called_wrong(seeds, total, dtype, size, way):
     func = low_tanh(dtype, right, total)
-    verdicts = [WAYS[way](func, np.random.RandomState(seed).normal(size=size), seed) for seed in range(20)]
+    verdicts = [WAYS[way](func, np.random.RandomState(seed).normal(size=size), seed) for seed in range(seeds)]
     assert set(verdicts) <= {'pass', 'unresolved'}
-    assert verdicts.count('pass') >= 18
+    assert verdicts.count('pass') >= 0.9 * seeds
 
 
 @pytest.mark.parametrize('dtype', ['f', 'e'])
@@ -187,9 +189,10 @@ def sizes(small: float, size: int, dtype: str = 'd') -> Any:
     rows({'[1, 1e-15]': np.array([1.0, 1e-15]), '300 elements': sizes(1e-10, 300), 'float32': sizes(1e-6, 4, 'f')}),
 )
 @pytest.mark.parametrize('precise', [None, False])
-def test_a_fault_in_a_small_element_is_found_or_not_vouched_for(x, precise):
+@pytest.mark.parametrize('seeds', split_seeds(2, 10))
+def test_a_fault_in_a_small_element_is_found_or_not_vouched_for(seeds, x, precise):
     func = node(lambda x: np.asarray((x * x).sum()), lambda xs, gy: doubled(xs[0], gy))
-    reports = [check_gradients(func, x, seed=seed, precise=precise) for seed in range(10)]
+    reports = [check_gradients(func, x, seed=seed, precise=precise) for seed in seeds]
     assert all(r.verdict == 'fail' or 'vouch' in str(r) for r in reports)
 
 

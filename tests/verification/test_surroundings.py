@@ -15,7 +15,7 @@ from minichainer.function_node import FunctionNode
 from minichainer.gradient_check import check_gradients, gradcheck
 from minichainer.variable import Variable
 from minichainer.verification.environment import in_another_thread
-from tests.verification.planting import node, square, uniform
+from tests.verification.planting import node, split_seeds, square, uniform
 
 SHAPES = [(3, 4), (12,), (30, 40)]
 
@@ -51,8 +51,9 @@ LAYOUTS = {
 
 @pytest.mark.parametrize('name', LAYOUTS)
 @pytest.mark.parametrize('shape', [(3, 4), (30, 40)], ids=str)
-def test_layouts_of_inputs(name, shape):
-    for seed in range(5):
+@pytest.mark.parametrize('seeds', split_seeds(1, 5))
+def test_layouts_of_inputs(seeds, name, shape):
+    for seed in seeds:
         report = check_gradients(laid_out(LAYOUTS[name]), uniform(*shape, seed=seed), seed=seed)
         assert report.verdict == 'fail' and report.failures[0].cause.startswith('depends on layout: '), report
 

@@ -10,7 +10,7 @@ import pytest
 import minichainer.functions as F
 from minichainer.gradient_check import check_gradients
 from minichainer.verification.diagnosis.thresholds import Sample, _separated
-from tests.verification.planting import node, square
+from tests.verification.planting import node, split_seeds, square
 
 
 def rule(forward, mask):
@@ -76,8 +76,9 @@ def causes(name, shape, seeds, around=lambda f: f):
 
 @pytest.mark.parametrize('shape', [*SHAPES[:-1], pytest.param(SHAPES[-1], marks=pytest.mark.slow)], ids=str)
 @pytest.mark.parametrize('name', PLANTED)
-def test_thresholds_are_named(name, shape):
-    for cause in causes(name, shape, range(2)):
+@pytest.mark.parametrize('seeds', split_seeds(1, 2))
+def test_thresholds_are_named(seeds, name, shape):
+    for cause in causes(name, shape, seeds):
         where, _, text = cause.partition(': ')
         assert same(where, f'wrong where {PLANTED[name][3]}'), cause
         assert re.match('there (backward gives|the gradient is 0, and backward gives)', text)
@@ -174,11 +175,12 @@ NO_THRESHOLDS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize('scale', [1, 3])
+@pytest.mark.parametrize('scale', [1, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize('name', NO_THRESHOLDS)
-def test_other_errors_are_not_called_thresholds(name, scale):
+@pytest.mark.parametrize('seeds', split_seeds(1, 2))
+def test_other_errors_are_not_called_thresholds(seeds, name, scale):
     func, cause = NO_THRESHOLDS[name]
-    for seed in range(2):
+    for seed in seeds:
         x = scale * np.sort(np.random.RandomState(seed).normal(size=42)).reshape(6, 7)
         found = check_gradients(func, x, seed=seed).failures[0].cause
         assert not found.startswith(('wrong where', 'wrong mask')) and re.match(cause, found), found

@@ -91,8 +91,14 @@ def of(w):
     return one
 
 
-@pytest.mark.parametrize('dtype', 'fd')
-@pytest.mark.parametrize('place', PLACES)
+def places():
+    """Each place with one dtype, and in the long run with the other, too."""
+    for number, place in enumerate(PLACES):
+        for dtype in 'fd':
+            yield pytest.param(place, dtype, marks=[pytest.mark.slow] * (dtype != 'fd'[number % 2]))
+
+
+@pytest.mark.parametrize(('place', 'dtype'), list(places()))
 def test_the_gradient_is_checked(place, dtype):
     report = check_gradients(PLACES[place](1.5), X.astype(dtype), params='all', seed=0)
     assert report.verdict == 'fail', report
