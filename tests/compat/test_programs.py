@@ -9,12 +9,14 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import minichainer
+from tests.compat.forked import Server
 
 HERE = Path(__file__).parent
 FOLDER = HERE / 'programs'
@@ -34,17 +36,29 @@ def require(name: str) -> None:
         pytest.importorskip({'Pillow': 'PIL', 'PyYAML': 'yaml', 'SciPy': 'scipy'}.get(library, library))
 
 
-def execute(arguments: list[str], folder: Path) -> str:
-    """What Python prints; an assertion shows all of it."""
+def environment_of(folder: Path) -> dict[str, str]:
+    """The environment of a program, with its data sets in a folder."""
     paths = [str(Path(minichainer.__file__).parents[1]), os.environ.get('PYTHONPATH', '')]
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, paths)), OPENBLAS_NUM_THREADS='1')
     environment.update(CHAINER_DATASET_ROOT=str(folder), OMP_NUM_THREADS='1', MPLBACKEND='Agg', PYTHONHASHSEED='0')
     environment['CUDA_VISIBLE_DEVICES'] = ''  # the figures are those of a computer without a GPU
+    return environment
+
+
+def execute(arguments: list[str], folder: Path) -> str:
+    """What Python prints; an assertion shows all of it."""
     done = subprocess.run(
-        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
-    )
+        [sys.executable, *arguments],
+        cwd=folder, env=environment_of(folder), capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
     assert done.returncode == 0, f'{done.stdout[-3000:]}\n{done.stderr[-6000:]}'
     return done.stdout
+
+
+@pytest.fixture(scope='module')
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with Server(environment_of(tmp_path_factory.mktemp('datasets'))) as server:
+        yield server
 
 
 def check_figures(entry: dict[str, Any], output: str) -> None:
@@ -71,13 +85,14 @@ def test_all_programs_are_recorded():
 
 
 @pytest.mark.parametrize('name', sorted(RECORDED))
-def test_an_unchanged_program_gives_the_recorded_figures(name, tmp_path):
+def test_an_unchanged_program_gives_the_recorded_figures(name, tmp_path, server):
     require(name)
     entry = RECORDED[name]
     shutil.copytree(FOLDER, tmp_path, dirs_exist_ok=True)
     legacy = ['--legacy', entry['legacy']] if entry.get('legacy') else []
-    output = execute(['-m', 'minichainer.compat', 'run', *legacy, name, *arguments_of(entry)], tmp_path)
-    check_figures(entry, output)
+    done = server.run(tmp_path, 'run', *legacy, name, *arguments_of(entry))
+    assert done.returncode == 0, f'{done.stdout[-3000:]}\n{done.stderr[-6000:]}'
+    check_figures(entry, done.stdout)
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 
 from minichainer.compat import __main__ as command
 from minichainer.compat.gpu_as_cpu import GpuAsCpu
+from tests.compat.forked import Server
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -25,14 +27,30 @@ def files(folder: Path, **texts: str) -> Path:
     return folder
 
 
-def run(folder: Path, *args: str, python: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+#: Runs what needs no options of Python in forks: imports take longer than these programs.
+SERVERS: list[Server] = []
+
+
+@pytest.fixture(scope='module', autouse=True)
+def _server() -> Iterator[None]:
+    with Server({**os.environ, 'PYTHONPATH': str(ROOT)}) as server:
+        SERVERS.append(server)
+        yield
+    SERVERS.clear()
+
+
+def run(
+    folder: Path, *args: str, python: tuple[str, ...] = (), forked: bool = True
+) -> subprocess.CompletedProcess[str]:
+    if forked and not python:
+        return SERVERS[0].run(folder, 'run', *args)
     environment = {**os.environ, 'PYTHONPATH': str(ROOT)}
     call = [sys.executable, *python, '-m', 'minichainer.compat', 'run', *args]
     return subprocess.run(call, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False)
 
 
-def ran(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    done = run(folder, *args)
+def ran(folder: Path, *args: str, forked: bool = True) -> subprocess.CompletedProcess[str]:
+    done = run(folder, *args, forked=forked)
     assert done.returncode == 0, done.stderr
     return done
 
@@ -63,7 +81,7 @@ def test_a_program_finds_what_python_gives_it(tmp_path: Path) -> None:
     plain = subprocess.run(
         [sys.executable, *args], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
     )
-    assert ran(tmp_path, *args).stdout == plain.stdout
+    assert ran(tmp_path, *args, forked=False).stdout == plain.stdout
 
 
 def test_a_module_of_a_package(tmp_path: Path) -> None:
@@ -96,7 +114,7 @@ def test_a_package_with_main(tmp_path: Path) -> None:
     ids=str,
 )
 def test_exit_status(tmp_path: Path, text: str, status: int, message: str) -> None:
-    done = run(files(tmp_path, train=text), 'train.py')
+    done = run(files(tmp_path, train=text), 'train.py', forked=False)
     assert done.returncode == status
     assert done.stderr.endswith(message) and (message or not done.stderr)
 

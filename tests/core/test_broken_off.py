@@ -154,8 +154,17 @@ def compare(name: str, several: bool, action: str, error: type[BaseException], s
     return count
 
 
-@pytest.mark.parametrize('several', [False, True], ids=['one group', 'several'])
-@pytest.mark.parametrize('name', NAMES)
+@pytest.mark.parametrize(
+    ('name', 'several'),
+    [
+        pytest.param(
+            name, several, id=f'{name}-{"several" if several else "one group"}',
+            marks=[pytest.mark.slow] * (several and name not in ('SGD', 'MomentumSGD', 'Adam')),
+        )
+        for name in NAMES
+        for several in (False, True)
+    ],
+)  # fmt: skip
 def test_the_next_step_is_that_of_a_fresh_process(name: str, several: bool) -> None:
     for action, error in itertools.product(ACTIONS, ERRORS):
         assert compare(name, several, action, error, STRIDE)

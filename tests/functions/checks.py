@@ -49,16 +49,22 @@ def bound(row: Row, case: Case, arrays: Sequence[np.ndarray]) -> tuple[Function,
     return function, [arrays[place] for place in places]
 
 
-def derivative_of(function: Function, count: int) -> Function:
-    """The function of inputs and upstream gradients that gives the gradients of the inputs."""
+def derivative_of(function: Function, count: int, differentiable: bool = True) -> Function:
+    """The function of inputs and upstream gradients that gives the gradients of the inputs.
+
+    If nothing is wanted but values, ``differentiable=False`` gives them in half the time: no graph is recorded.
+    """
 
     def derivative(*arguments: Any) -> list[chainer.Variable]:
         variables, upstream = arguments[:count], arguments[count:]
         ys = function(*variables)
-        found = chainer.grad(ys, variables, upstream, enable_double_backprop=True)
-        zeros = [chainer.Variable(np.zeros_like(x.array)) for x in variables]
-        # A gradient may be the upstream Variable itself, several times: each needs a place of its own.
-        return [z if g is None else F.identity(g) for g, z in zip(found, zeros, strict=True)]
+        found = chainer.grad(ys, variables, upstream, enable_double_backprop=differentiable)
+        # A gradient may be the upstream Variable itself, several times: each needs a place of its own in a graph.
+        own = F.identity if differentiable else chainer.as_variable
+        return [
+            chainer.Variable(np.zeros_like(x.array)) if g is None else own(g)
+            for g, x in zip(found, variables, strict=True)
+        ]
 
     return derivative
 
@@ -92,14 +98,15 @@ def upstream_of(function: Function, xs: Sequence[Any], seed: int = 7) -> list[np
 def check_gradient(row: Row, case: Case, order: int = 1) -> None:
     """Compares the gradient of a given order with central differences of the one below it, in float64."""
     function, xs = bound(row, case, row.draw(case))
-    arguments = list(xs)
+    arguments, below = list(xs), function
     for level in range(1, order):
         gys = upstream_of(function, arguments, seed=level)
+        below = derivative_of(function, len(arguments), differentiable=False)
         function, arguments = derivative_of(function, len(arguments)), [*arguments, *gys]
     gys = upstream_of(function, arguments, seed=order)
 
     def values(*arrays: Any) -> list[np.ndarray]:
-        return [y.array for y in function(*[chainer.Variable(a) for a in arrays])]
+        return [y.array for y in below(*[chainer.Variable(a) for a in arrays])]
 
     expected = directional(values, arguments, gys, linear_from=len(xs))  # upstream gradients
     actual = gradients(function, arguments, gys)

@@ -6,3 +6,10 @@ from __future__ import annotations
 NOT_TWICE_DIFFERENTIABLE: dict[str, str] = {}
 #: How many there are: a longer list is a decision, not an accident.
 COUNT = 0
+
+#: Rows that cannot be computed on numbers, and why.
+NOT_ON_NUMBERS = {
+    'fft': 'computed by NumPy on complex128',
+    'ifft': 'computed by NumPy on complex128',
+    'argmax_crf1d': 'the row itself converts the score to float',
+}

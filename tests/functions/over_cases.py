@@ -13,7 +13,11 @@ import pytest
 from tests.functions.row import Case, Row
 
 
-def over_cases(pairs: Iterable[tuple[Row, Case]], marks: Callable[[str], Any] = lambda name: ()) -> Any:
+def over_cases(
+    pairs: Iterable[tuple[Row, Case]],
+    marks: Callable[[str], Any] = lambda name: (),
+    is_later: Callable[[Row, int], bool] = lambda row, number: False,
+) -> Any:
     """Decorator of a test of ``row`` and ``case``, which may also take fixtures and other parameters.
 
     pytest sees one test for each row: what it does around a test takes longer than most cases do, and there are 1700.
@@ -22,11 +26,18 @@ def over_cases(pairs: Iterable[tuple[Row, Case]], marks: Callable[[str], Any] = 
     Args:
         pairs: the rows and cases.
         marks: marks of a row by its name.
+        is_later: whether a case, by its number in the row, is for the long run only.
     """
     rows: dict[str, tuple[Row, list[Case]]] = {}
     for row, case in pairs:
         rows.setdefault(str(row), (row, []))[1].append(case)
-    chosen = [pytest.param(row, cases, id=name, marks=marks(name)) for name, (row, cases) in rows.items()]
+    chosen = []
+    for name, (row, cases) in rows.items():
+        now, later = ([c for i, c in enumerate(cases) if is_later(row, i) == which] for which in (False, True))
+        if now:
+            chosen.append(pytest.param(row, now, id=name, marks=marks(name)))
+        if later:
+            chosen.append(pytest.param(row, later, id=f'{name}, more cases', marks=pytest.mark.slow))
 
     def decorate(test: Callable[..., None]) -> Any:
         @functools.wraps(test)

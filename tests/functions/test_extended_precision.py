@@ -17,6 +17,7 @@ import minichainer.functions as F
 from minichainer.functions import elementwise
 from minichainer.verification.extended_precision.arrays import numbers, rounded, using
 from tests.functions.checks import bound, derivative_of, gradients, outputs_of, upstream_of
+from tests.functions.exemptions import NOT_ON_NUMBERS
 from tests.functions.over_cases import over_cases
 from tests.functions.row import Case, Row
 from tests.functions.table import CASES
@@ -26,12 +27,6 @@ STEP = 1e-20
 #: and the forward body round a constant differently; and of the float64 gradient, in units of its rounding.
 EXACT, CONSTANTS, ROUNDING = 1e-25, 1e-15, 64 * np.finfo('d').eps
 
-#: Rows that cannot be computed on numbers, and why.
-NOT_ON_NUMBERS = {
-    'fft': 'computed by NumPy on complex128',
-    'ifft': 'computed by NumPy on complex128',
-    'argmax_crf1d': 'the row itself converts the score to float',
-}
 #: Rows of which the rule contains a constant, or a power, that is rounded to float64, and which one.
 ROUNDED_CONSTANTS = {
     '__rpow__[number]': 'the logarithm of the base',

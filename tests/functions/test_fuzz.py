@@ -1,7 +1,8 @@
 """Every function with random shapes, dtypes and parameters: a right result, or an error that we raise ourselves.
 
 An error counts as ours if a ``raise`` statement of the package makes it: what NumPy throws out of the middle of a
-function says nothing to its caller. `make fuzz` tries many more calls (FUZZ_EXAMPLES of each row).
+function says nothing to its caller. The long run tries twice as many calls, `make fuzz` many more (FUZZ_EXAMPLES of
+each row).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from tests.functions.checks import close, outputs_of
 from tests.functions.row import Case, Row
 from tests.functions.table import ROWS
 
-EXAMPLES = int(os.environ.get('FUZZ_EXAMPLES', '12'))
+EXAMPLES = int(os.environ.get('FUZZ_EXAMPLES', '6'))
 PACKAGE = Path(chainer.__file__).parent
 TESTS = Path(__file__).parents[1]
 DTYPES = 'ddddffe' + 'iBl?F'
@@ -209,10 +210,11 @@ def _check_gradients(inputs: list[Any], ys: list[Any]) -> None:
             assert x.grad.shape == x.shape and x.grad.dtype == x.dtype
 
 
+@pytest.mark.parametrize('examples', [EXAMPLES, pytest.param(2 * EXAMPLES, marks=pytest.mark.slow)])
 @pytest.mark.parametrize('row', ROWS, ids=str)
-def test_a_right_result_or_an_error_of_ours(row: Row) -> None:
+def test_a_right_result_or_an_error_of_ours(row: Row, examples: int) -> None:
     @settings(
-        max_examples=EXAMPLES, deadline=None, derandomize=EXAMPLES < 100, database=None,
+        max_examples=examples, deadline=None, derandomize=EXAMPLES < 100, database=None,
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     @given(calls(row))

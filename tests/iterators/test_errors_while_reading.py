@@ -158,7 +158,7 @@ POINTS = [
 
 @pytest.mark.parametrize('when', ['before', 'after'])
 @pytest.mark.parametrize(('owner', 'name'), POINTS)
-@pytest.mark.parametrize('row', ['shuffled', 'own random state'])
+@pytest.mark.parametrize('row', ['shuffled', pytest.param('own random state', marks=pytest.mark.slow)])
 def test_an_interrupt_among_processes_loses_no_batch(
     row: str, owner: Any, name: str, when: str, monkeypatch: Any
 ) -> None:

@@ -34,7 +34,11 @@ MUTANTS: dict[str, tuple[Callable[[Row, Any], bool], Callable[[Any], Any]]] = {
 }
 
 
-@pytest.mark.parametrize('mutant', MUTANTS)
+#: Mutants for the long run: in all rows the same comparison sees them.
+PLAIN = ('the last element', 'in its shape', 'in its dtype', 'without axes')
+
+
+@pytest.mark.parametrize('mutant', [pytest.param(m, marks=[pytest.mark.slow] * (m in PLAIN)) for m in MUTANTS])
 @pytest.mark.parametrize('name', [n for n in ROWS if not n.startswith('rectifier.step')])
 def test_a_wrong_kernel_is_noticed(name: str, mutant: str) -> None:
     applies, change = MUTANTS[mutant]

@@ -81,15 +81,22 @@ def forward(row: Row) -> None:
 
 def gradients(row: Row) -> None:
     """Gradients of inputs and of every parameter are those of finite differences, and none is zero."""
-    for train in _modes(row):
-        with chainer.using_config('dtype', np.dtype('d')):
-            link = row.filled()
-        if train and not row.train_gradient:
-            continue
-        with chainer.using_config('train', train):
-            report = _checked_gradients(row, link, order=1)
-            assert report, str(report)
-            _assert_all_move(row, link)
+    _gradients(row, train=_modes(row)[0] and row.train_gradient)
+
+
+def gradients_in_testing(row: Row) -> None:
+    """So they are with ``config.train`` off."""
+    if _modes(row)[0] and row.train_gradient:
+        _gradients(row, train=False)
+
+
+def _gradients(row: Row, train: bool) -> None:
+    with chainer.using_config('dtype', np.dtype('d')):
+        link = row.filled()
+    with chainer.using_config('train', train):
+        report = _checked_gradients(row, link, order=1)
+        assert report, str(report)
+        _assert_all_move(row, link)
 
 
 def second_order(row: Row) -> None:
@@ -339,7 +346,7 @@ def repeating(row: Row) -> None:
 CHECKS = {
     check.__name__: check
     for check in (
-        documentation, forward, gradients, second_order, initial_values, given_values, arguments, dtypes, modes,
-        copies, devices, text, repeating,
+        documentation, forward, gradients, gradients_in_testing, second_order, initial_values, given_values,
+        arguments, dtypes, modes, copies, devices, text, repeating,
     )
 }  # fmt: skip

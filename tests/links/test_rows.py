@@ -14,7 +14,7 @@ from tests.links.row import Row
 from tests.links.table import ROWS
 
 #: Links with the same code as others, in both directions or with dropout.
-LIKE_OTHERS = re.compile(r'NStepBi(?!LSTM$)|NStep\w+ with')
+LIKE_OTHERS = re.compile(r'NStepBi(?!LSTM$)|(NStep|Transformer)\w+ with')
 #: Links with so many parameters, or such deep graphs, that their second derivatives take more than a few seconds.
 DEEP = re.compile(r'NStep|GRU|LSTM|Transformer|MultiHead|Inception')
 
@@ -22,9 +22,14 @@ DEEP = re.compile(r'NStep|GRU|LSTM|Transformer|MultiHead|Inception')
 def _cases() -> Iterator[Any]:
     for row in ROWS:
         for check in checks.CHECKS:
-            long = {'second_order': DEEP, 'gradients': LIKE_OTHERS}.get(check)
-            slow = long is not None and long.search(str(row)) is not None
-            yield pytest.param(row, check, id=f'{row}-{check}', marks=[pytest.mark.slow] if slow else [])
+            yield pytest.param(row, check, id=f'{row}-{check}', marks=[pytest.mark.slow] * _is_slow(row, check))
+
+
+def _is_slow(row: Row, check: str) -> bool:
+    if check == 'gradients_in_testing':  # the same computation, unless the results differ
+        return row.same_in_test or LIKE_OTHERS.search(str(row)) is not None
+    long = {'second_order': DEEP, 'gradients': LIKE_OTHERS}.get(check)
+    return long is not None and long.search(str(row)) is not None
 
 
 @pytest.mark.parametrize(('row', 'check'), list(_cases()))

@@ -173,6 +173,10 @@ WRONG: list[tuple[str, str, dict[str, Any]]] = [
     ('forward', 'another dtype', _forward(lambda self, x: F.cast(L.Linear.forward(self, x), 'd'))),
     ('forward', 'an array', _forward(lambda self, x: L.Linear.forward(self, x).array)),
     ('gradients', 'half', _forward(_half_gradient)),
+    (
+        'gradients_in_testing', 'half',
+        _forward(lambda self, x: (L.Linear.forward if chainer.config.train else _half_gradient)(self, x)),
+    ),
     ('second_order', 'half', _forward(_half_gradient)),
     ('gradients', 'W ignored', _forward(lambda self, x: F.linear(x, self.W.array, self.b))),
     ('gradients', 'b without influence', _forward(lambda self, x: F.linear(x, self.W, self.b * 0))),

@@ -198,8 +198,14 @@ def check_that_resuming_changes_nothing(
     assert everything(rest) == everything(whole)
 
 
-@pytest.mark.parametrize('trigger', ['3 iterations', 'half an epoch', 'once'])
-@pytest.mark.parametrize('extension', EXTENSIONS)
+@pytest.mark.parametrize(
+    ('extension', 'trigger'),
+    [
+        pytest.param(extension, trigger, marks=[pytest.mark.slow] * is_slow)
+        for extension in EXTENSIONS
+        for trigger, is_slow in [('3 iterations', 'Plot' in extension), ('half an epoch', True), ('once', False)]
+    ],
+)
 def test_every_extension_resumes(
     make_trainer: Any, evaluation: Any, monkeypatch: Any, tmp_path: Path, extension: str, trigger: str
 ) -> None:
@@ -216,7 +222,7 @@ def test_every_trigger_resumes(
     check_that_resuming_changes_nothing(make_trainer, evaluation, monkeypatch, tmp_path, case, at)
 
 
-@pytest.mark.parametrize('at', [1, 2, 3, 4, 5])
+@pytest.mark.parametrize('at', [1, 3, *[pytest.param(at, marks=pytest.mark.slow) for at in (2, 4, 5)]])
 @pytest.mark.parametrize('stop', STOPS)
 def test_every_stop_trigger_resumes(
     make_trainer: Any, evaluation: Any, monkeypatch: Any, tmp_path: Path, stop: str, at: int
