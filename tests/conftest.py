@@ -84,14 +84,23 @@ def _seeded() -> None:
     np.random.seed(0)
 
 
+@pytest.fixture(autouse=True, scope='session')
+def _checks_draw_the_same() -> None:
+    """Gives checks without a seed the same one in each run; it decides what a check draws, and so what it costs."""
+    from minichainer.verification import arguments
+
+    arguments.process_seed = lambda: 0
+
+
 @pytest.fixture(autouse=True)
 def _settings_as_before() -> Iterator[None]:
     """Finds tests that leave a setting changed: compiled ops would decline in all later tests of the process."""
     from minichainer import configuration
 
-    before = configuration.nondefault
+    before, errors = configuration.nondefault, np.geterr()
     yield
     assert configuration.nondefault == before, 'the test leaves a setting changed, or a hook'
+    assert np.geterr() == errors, 'the test leaves numpy.errstate changed'
 
 
 def _gpu_missing() -> str | None:

@@ -305,11 +305,12 @@ class PositionedIterator:
             order = _entry(serializer, '_order' if self._order_entry == 'order' else 'order')
         if order is None:
             return own, ()
+        self._check_order(order, own.shape)
         drawn = _entry(serializer, 'drawn_orders')
-        orders = [order, *(() if drawn is None else drawn)]
-        for each in orders:
+        drawn = () if drawn is None else tuple(drawn)
+        for each in drawn:
             self._check_order(each, own.shape)
-        return order, tuple(orders[1:])
+        return order, drawn
 
     def _check_order(self, order: numpy.ndarray, shape: tuple[int, ...]) -> None:
         """Raises ValueError for an order that does not belong to the dataset."""

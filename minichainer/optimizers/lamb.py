@@ -22,7 +22,14 @@ class LAMBRule(MomentsRule):
         check_eps(type(self).__name__, float(hyperparam.eps), dtype)
         beta1, beta2 = hyperparam.beta1, hyperparam.beta2
         scales = 1 / (1 - beta1**self.t), (1 - beta2**self.t) ** -0.5
-        return 1 - beta1, *of_mean_square(beta2), *scales, hyperparam.eps, hyperparam.weight_decay_rate, hyperparam.alpha
+        return (
+            1 - beta1,
+            *of_mean_square(beta2),
+            *scales,
+            hyperparam.eps,
+            hyperparam.weight_decay_rate,
+            hyperparam.alpha,
+        )
 
     @staticmethod
     def direction(xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, m: Any, v: Any) -> None:

@@ -20,7 +20,7 @@ def differ(
     found: Any,
     expected: Any,
     scale: float,
-    exact: bool = False,
+    least: float = SINGLE,
     ratio: float = 1.0,
 ) -> Any:
     """Where two gradients of leaf ``i`` differ by more than rounding; None if nowhere.
@@ -32,7 +32,7 @@ def differ(
         found: One gradient.
         expected: The other gradient, computed from parts.
         scale: The largest element of the parts.
-        exact: Whether no intermediate result is in single precision.
+        least: The relative precision of intermediate results, unless that of the values is coarser.
         ratio: How much larger than ``gys`` the upstream gradients of the parts are; their rounding errors are, too.
     """
     with np.errstate(all='ignore'):
@@ -41,7 +41,7 @@ def differ(
             return None
         atol, rtol = derivatives.order_check.options.extra
         allowed = ROUNDINGS * (
-            max(derivatives.precision, 0.0 if exact else SINGLE) * scale
+            max(derivatives.precision, least) * scale
             + derivatives.precision * derivatives.on_the_way(gys, i)
         )
         allowed = allowed + atol + derivatives.order_check.options.nondet_tol + rtol * abs(expected)

@@ -70,7 +70,7 @@ def test_kinds_of_updates(architecture: str, dtype: str, how: Any) -> None:
 )
 def test_layerwise_updates(architecture: str, dtype: str, how: Any) -> None:
     rule = optimizers.LAMB().create_update_rule()
-    update = updates.Update(type(rule).direction, 'update', (True,) * 7, rule.temporaries, 2, dtype, **how)
+    update = updates.Update(type(rule).direction, 'update', (True,) * 8, rule.temporaries, 2, dtype, **how)
     for source in (layerwise.directions_source, layerwise.steps_source):
         nvrtc.compile_for(architecture, of_arguments(source(update, 2)))
 

@@ -120,7 +120,7 @@ EXTREMES = {
 def test_gradients_whose_squares_overflow_or_vanish(name, values, formula, gradients) -> None:
     """In float32 the steps are those of float64 while float32 can hold the states; and no parameter becomes NaN."""
     model = make_model(np.float32, [(2,)])
-    (path, param), *_ = model.namedparams()
+    (_, param), *_ = model.namedparams()
     param.array[...] = 0
     optimizer = getattr(optimizers, name)(**values).setup(model)
     state: dict[str, Any] = {}

@@ -171,3 +171,13 @@ def test_right_gradients(seeds, name):
     for seed in seeds:
         report = check_gradients(func, x, seed=seed)
         assert report, report
+
+
+@pytest.mark.parametrize('small', [1.0, 0.3])
+def test_terms_that_cancel_inside_are_no_lack_of_linearity(small):
+    """The second derivative of hypot beside a tiny number: both terms lose a thousand roundings."""
+    x = np.array([-0.5696, -0.2727, 5.077e-21])
+    y = np.array([-1.5043, -0.1982, 1.243e-22 * small])
+    for seed in range(20):
+        report = check_gradients(lambda x, y: F.sqrt(x * x + y * y), (x, y), order=2, subgradient=True, seed=seed)
+        assert report.verdict == 'pass', str(report)
