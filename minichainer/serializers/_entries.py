@@ -106,9 +106,8 @@ class Entry:
         if not isinstance(value, (numpy.ndarray, cuda.ndarray)):
             return self._converted(value)
         self._check_array(value)
-        with numpy.errstate(over='ignore'):
-            array = self.read()
-            converted = numpy.asarray(array, dtype=value.dtype)
+        array = self.read()
+        converted = _cast(array, value.dtype)
         self._warn_of_overflow(array, converted)
         if isinstance(value, numpy.ndarray):
             numpy.copyto(value, converted)
@@ -159,6 +158,12 @@ class Entry:
             raise EntryTypeError(f'{self.name}: {error}') from error
         except (ValueError, ArithmeticError) as error:
             raise SnapshotError(f'{self.name}: {error}') from error
+
+
+# As a decorator: an interrupt at the end of a with statement would leave the setting on.
+@numpy.errstate(over='ignore')
+def _cast(array: Any, dtype: Any) -> Any:
+    return numpy.asarray(array, dtype=dtype)
 
 
 def _keeps_numbers(dtype: Any, kind: type) -> bool:

@@ -41,8 +41,7 @@ def differ(
             return None
         atol, rtol = derivatives.order_check.options.extra
         allowed = ROUNDINGS * (
-            max(derivatives.precision, least) * scale
-            + derivatives.precision * derivatives.on_the_way(gys, i)
+            max(derivatives.precision, least) * scale + derivatives.precision * derivatives.on_the_way(gys, i)
         )
         allowed = allowed + atol + derivatives.order_check.options.nondet_tol + rtol * abs(expected)
         bad = (off > allowed) & get_array_module(off).isfinite(expected)
