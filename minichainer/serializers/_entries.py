@@ -106,23 +106,26 @@ class Entry:
         if not isinstance(value, (numpy.ndarray, cuda.ndarray)):
             return self._converted(value)
         self._check_array(value)
-        array = self.read()
-        converted = _cast(array, value.dtype)
-        self._warn_of_overflow(array, converted)
+        converted = numpy.asarray(self._without_overflow(self.read(), value.dtype), dtype=value.dtype)
         if isinstance(value, numpy.ndarray):
             numpy.copyto(value, converted)
         else:
             value.set(converted)
         return value
 
-    def _warn_of_overflow(self, array: Any, converted: Any) -> None:
-        """Warns of numbers that only the dtype of the snapshot can hold."""
-        if converted.dtype.kind not in 'fc' or numpy.can_cast(array.dtype, converted.dtype):
-            return
-        lost = int(numpy.sum(numpy.isinf(converted) & ~numpy.isinf(array)))
-        if lost:
-            text = f'{lost} of {array.size} numbers in the snapshot are too large for {converted.dtype}: now infinite'
-            warnings.warn(f'{self.name}: {text}', RuntimeWarning, stacklevel=2)
+    def _without_overflow(self, array: Any, dtype: Any) -> Any:
+        """The array with infinities in place of numbers that are too large for the dtype, of which it warns.
+
+        NumPy's own warning would not say where. To silence it for a moment is no way: an interrupt would leave it so.
+        """
+        if dtype.kind != 'f' or array.dtype.kind != 'f' or numpy.can_cast(array.dtype, dtype):
+            return array
+        beyond = _too_large(array, dtype)
+        if not beyond.any():
+            return array
+        text = f'{beyond.sum()} of {array.size} numbers in the snapshot are too large for {dtype}: now infinite'
+        warnings.warn(f'{self.name}: {text}', RuntimeWarning, stacklevel=2)
+        return numpy.where(beyond, numpy.copysign(numpy.inf, array), array)
 
     def _check_size(self) -> None:
         """Raises an error if the file alone determines the size, and it is too large for the file."""
@@ -160,10 +163,11 @@ class Entry:
             raise SnapshotError(f'{self.name}: {error}') from error
 
 
-# As a decorator: an interrupt at the end of a with statement would leave the setting on.
-@numpy.errstate(over='ignore')
-def _cast(array: Any, dtype: Any) -> Any:
-    return numpy.asarray(array, dtype=dtype)
+def _too_large(array: Any, dtype: Any) -> Any:
+    """Which numbers of an array are finite, and infinite in another dtype of floats."""
+    top = numpy.finfo(dtype).max
+    limit = float(top) + float(top - numpy.nextafter(top, dtype.type(0))) / 2  # less is rounded to the largest number
+    return numpy.isfinite(array) & (abs(array) >= limit)
 
 
 def _keeps_numbers(dtype: Any, kind: type) -> bool:
