@@ -7,6 +7,7 @@ import math
 import os
 import re
 import time
+import weakref
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -70,6 +71,10 @@ def _format_of(path: str) -> _Format:
     return _LINES if path.endswith('.jsonl') else _LIST
 
 
+#: Who has written a file last. The number of a file does not tell, since a removed file leaves it to another one.
+_WRITERS: weakref.WeakValueDictionary[str, LogFile] = weakref.WeakValueDictionary()
+
+
 class LogFile:
     """A file to which dicts are appended: a JSON list, or a dict on each line if its name ends with ``.jsonl``.
 
@@ -110,7 +115,8 @@ class LogFile:
             self.replace(path, [*log, entry])
 
     def _continues(self, path: str, log: list[dict[str, Any]]) -> bool:
-        return path == self._path and 0 < len(log) == self._count and log[-1] is self._last
+        is_same = path == self._path and 0 < len(log) == self._count and log[-1] is self._last
+        return is_same and _WRITERS.get(path, self) is self
 
     def _append(self, path: str, last: dict[str, Any], entry: dict[str, Any]) -> bool:
         """Appends a dict; returns False if the file must be written as a whole."""
@@ -162,6 +168,9 @@ class LogFile:
         with replacing(path) as part, open(part, 'wb') as file:
             file.write(text.ljust(size))
             inode = os.fstat(file.fileno()).st_ino
+        if path != self._path and _WRITERS.get(str(self._path)) is self:
+            del _WRITERS[str(self._path)]
+        _WRITERS[path] = self
         self._path, self._size, self._inode = path, size, inode
         self._note(len(log), log[-1], len(text) - len(kind.end) - len(last), len(text))
 
@@ -170,7 +179,7 @@ class LogFile:
 
         A file that another report of this name has written last is left to it.
         """
-        if self._path is None or not log:
+        if self._path is None or not log or _WRITERS.get(self._path, self) is not self:
             return
         text = _format_of(self._path).text(log).encode()
         try:
