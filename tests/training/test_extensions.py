@@ -366,6 +366,22 @@ def test_micro_average(counting: Any) -> None:
     average(trainer.step({'a': 1}))
 
 
+@pytest.mark.parametrize(
+    ('value', 'saved'),
+    [(3, np.int64), (np.float32(3), np.int64), (0.0, np.int64), (2.5, np.float64), (1e300, np.float64)],
+)
+def test_sums_of_counts_are_saved_as_integers(counting: Any, value: Any, saved: Any) -> None:
+    """Chainer loads nothing else into the sums of a new MicroAverage, which are the integer 0."""
+    average = extensions.MicroAverage('a', 'b', 'ratio', trigger=(2, 'iteration'))
+    average(counting().step({'a': value, 'b': 1}))
+    found = entries(average)
+    assert np.asarray(found['_numerator']).dtype == saved
+    assert np.asarray(found['_denominator']).dtype == np.int64
+    loaded = extensions.MicroAverage('a', 'b', 'ratio')
+    loaded.serialize(NpzDeserializer(found, strict=False))
+    assert loaded._numerator == value
+
+
 def test_parameter_statistics(make_trainer: Any) -> None:
     trainer = make_trainer((1, 'iteration'))
     layer = trainer.updater.get_optimizer('main').target.predictor.l1
