@@ -304,7 +304,7 @@ def test_loaded_shift_sets_the_saved_value_whatever_the_optimizer_has(counting: 
         ('polynomial', ['_last_value', '_t']),
         ('linear', ['_last_value', '_t']),
         ('multistep', ['_current_step', '_t']),
-        ('warmup', ['_t']),
+        ('warmup', ['_last_value', '_t']),  # one more: Chainer's forgets where it was
     ],
 )
 def test_saved_entries_of_shifts_are_those_of_chainer(name: str, keys: list[str]) -> None:
@@ -364,6 +364,27 @@ def test_micro_average(counting: Any) -> None:
         average = loaded
     assert ratios == [{}, {'ratio': 4 / 6}, {}, {'ratio': 0.5}]
     average(trainer.step({'a': 1}))
+
+
+def test_a_warm_up_leaves_the_attribute_alone_after_its_end() -> None:
+    """As in Chainer: what another shift, or the program, sets then stays, in a resumed run too."""
+    sgd = SGD(1.0)
+    warmup = extensions.WarmupShift('lr', 0.5, 2, 2.5, optimizer=sgd)
+    warmup.initialize(None)
+    for expected in (1.5, 2.5):
+        warmup(None)
+        assert sgd.lr == expected
+    sgd.lr = 0.25
+    warmup(None)
+    assert (sgd.lr, warmup._t) == (0.25, 3)
+    resumed = extensions.WarmupShift('lr', 0.5, 2, 2.5, optimizer=SGD(1.0))
+    resumed.serialize(NpzDeserializer(entries(warmup)))
+    resumed.initialize(None)
+    assert resumed._optimizer.lr == 0.25
+    from_chainer = extensions.WarmupShift('lr', 0.5, 2, 2.5, optimizer=SGD(1.0))
+    from_chainer.serialize(NpzDeserializer({'_t': np.array(3)}))
+    from_chainer.initialize(None)
+    assert from_chainer._optimizer.lr == 2.5
 
 
 @pytest.mark.parametrize(

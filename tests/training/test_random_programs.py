@@ -35,6 +35,7 @@ OURS_ALONE = {
     'stop_trigger/*': 'EarlyStoppingTrigger goes on counting',
     'extensions/*/_summary/*': 'ParameterStatistics goes on with its interval',
     'extensions/*/_trigger/*': 'so do it and MicroAverage',
+    'extensions/*/_last_value': 'WarmupShift goes on',
     '*loss_scale': 'an adapted loss scale stays',
     '*loss_scaling_isnan_ever': 'so does whether it may still grow fast',
     'updater/single precision:*': 'float32 copies of parameters stay exact',
