@@ -210,8 +210,9 @@ def figure(array: Any) -> float:
 
 
 def plain(entry: dict[str, Any]) -> dict[str, Any]:
-    """An entry of a log; times are 0."""
-    values = {key: value if isinstance(value, (int, str)) else float(value) for key, value in entry.items()}
+    """An entry of a log; times are 0, and null is NaN."""
+    known = {key: math.nan if value is None else value for key, value in entry.items()}
+    values = {key: value if isinstance(value, (int, str)) else float(value) for key, value in known.items()}
     return {key: 0.0 if key in TIMES else value for key, value in values.items()}
 
 
