@@ -19,7 +19,7 @@ from minichainer._misfits import AddedGradientError
 from minichainer._tape import native
 from minichainer.device_resident import DeviceResident, DeviceResidentsVisitor
 from minichainer.errors import UnlikeLinkError
-from minichainer.initializers._generate import _get_initializer
+from minichainer.initializers._generate import _get_initializer, generate_array
 from minichainer.initializers.constant import NaN
 from minichainer.link._copies import copied_once, in_one_call
 from minichainer.link._tied import is_each
@@ -463,6 +463,7 @@ class ParameterTree(DeviceResident, NamesOfLinks):
             data = serializer(name, param._data)
             if param._data is None and data is not None:
                 with param.device.create_context():
+                    _draw_unused(param, data.shape)
                     param._begin_with(param.device.send(data).astype(param.dtype))
             elif isinstance(serializer, Deserializer):
                 if data is None and serializer.restores:
@@ -492,6 +493,13 @@ def shape_and_dtype(value: Any) -> tuple[Any, Any]:
     if isinstance(value, tuple) and len(value) == 2 and not isinstance(value[1], (int, numpy.integer)):
         return value
     return value, numpy.float32
+
+
+def _draw_unused(param: Parameter, shape: tuple[int, ...]) -> None:
+    """Makes initial values that a loaded array replaces, as Chainer does: what draws next gets the same numbers."""
+    device = param.device
+    with contextlib.suppress(ValueError):  # initial values of another shape
+        generate_array(param.initializer, shape, device.xp, device=device)
 
 
 def initialize_again(param: Parameter) -> None:

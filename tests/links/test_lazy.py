@@ -341,3 +341,22 @@ def test_a_snapshot_fits_a_link_that_has_not_been_called(row: str, dtype: Any) -
         load_npz(file, new)
         for link in (called, new):  # a GRU without a state leaves some parameters without an array
             assert {name: param.dtype for name, param in link.namedparams()} == promised
+
+
+@lazy
+def test_loading_draws_as_a_call_does(name: str) -> None:
+    """As in Chainer, so that what draws next, a shuffled iterator for instance, gets the same numbers."""
+    make, arguments = LAZY[name]
+    called, new, other = make(), make(), make()
+    called(*arguments(2))
+    shapes_of = {path: param.shape for path, param in called.namedparams() if param.array is not None}
+    save_npz(file := io.BytesIO(), called)
+    file.seek(0)
+    np.random.seed(3)
+    load_npz(file, new)
+    drawn = np.random.rand()
+    np.random.seed(3)
+    for path, param in other.namedparams():
+        if param.array is None and path in shapes_of:
+            param.initialize(shapes_of[path])
+    assert np.random.rand() == drawn

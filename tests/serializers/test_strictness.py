@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from minichainer import optimizers
-from minichainer.iterators import SerialIterator
+from minichainer.iterators import MultithreadIterator, SerialIterator
 from minichainer.link import Chain
 from minichainer.links.connection.linear import Linear
 from minichainer.serializer import DamagedSnapshotError, MissingEntryError, SnapshotError
@@ -68,6 +68,18 @@ def test_all_refuses_it(file_format: Any, tmp_path: Path, told: list[str]) -> No
 def test_nothing_is_told_if_all_fits(file_format: Any, tmp_path: Path, told: list[str], strict: Any) -> None:
     file_format.save(tmp_path / 'model', larger())
     file_format.load(tmp_path / 'model', larger(), strict=strict)
+    assert not told
+
+
+@pytest.mark.parametrize('iterator', [SerialIterator, MultithreadIterator])
+@pytest.mark.parametrize('shuffle', [True, False])
+@pytest.mark.parametrize('strict', [True, False, 'all'])
+def test_nothing_is_told_of_iterators(
+    file_format: Any, tmp_path: Path, told: list[str], strict: Any, iterator: Any, shuffle: bool
+) -> None:
+    """Neither of entries that only an iterator has that could not read a mini-batch."""
+    file_format.save(tmp_path / 'iterator', iterator(range(5), 2, shuffle=shuffle))
+    file_format.load(tmp_path / 'iterator', iterator(range(5), 2, shuffle=shuffle), strict=strict)
     assert not told
 
 

@@ -364,7 +364,7 @@ ROWS: dict[str, Row] = {
     ),
     'PolynomialShift': _shift('PolynomialShift', (2, 4), [0.028125, 0.0125, 0.003125, 0.0, 0.0]),
     'StepShift': _shift('StepShift', (0.5, 2), [0.05, 0.025, 0.025, 0.0125, 0.0125]),
-    'WarmupShift': _shift('WarmupShift', (0.01, 3, 1), [0.34, 0.67, 1.0, 1.0, 1.0], saves=['_t']),
+    'WarmupShift': _shift('WarmupShift', (0.01, 3, 1), [0.34, 0.67, 1.0, 1.0, 1.0]),
     'FailOnNonNumber': Row(
         lambda t: t.extensions.FailOnNonNumber(),
         {'alpha': [0.05, 0.05], 'cut': [True, True], 'error': 'RuntimeError'},

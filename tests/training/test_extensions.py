@@ -304,7 +304,7 @@ def test_loaded_shift_sets_the_saved_value_whatever_the_optimizer_has(counting: 
         ('polynomial', ['_last_value', '_t']),
         ('linear', ['_last_value', '_t']),
         ('multistep', ['_current_step', '_t']),
-        ('warmup', ['_t']),
+        ('warmup', ['_last_value', '_t']),  # one more: Chainer's forgets where it was
     ],
 )
 def test_saved_entries_of_shifts_are_those_of_chainer(name: str, keys: list[str]) -> None:
@@ -364,6 +364,43 @@ def test_micro_average(counting: Any) -> None:
         average = loaded
     assert ratios == [{}, {'ratio': 4 / 6}, {}, {'ratio': 0.5}]
     average(trainer.step({'a': 1}))
+
+
+def test_a_warm_up_leaves_the_attribute_alone_after_its_end() -> None:
+    """As in Chainer: what another shift, or the program, sets then stays, in a resumed run too."""
+    sgd = SGD(1.0)
+    warmup = extensions.WarmupShift('lr', 0.5, 2, 2.5, optimizer=sgd)
+    warmup.initialize(None)
+    for expected in (1.5, 2.5):
+        warmup(None)
+        assert sgd.lr == expected
+    sgd.lr = 0.25
+    warmup(None)
+    assert (sgd.lr, warmup._t) == (0.25, 3)
+    resumed = extensions.WarmupShift('lr', 0.5, 2, 2.5, optimizer=SGD(1.0))
+    resumed.serialize(NpzDeserializer(entries(warmup)))
+    resumed.initialize(None)
+    assert resumed._optimizer.lr == 0.25
+    from_chainer = extensions.WarmupShift('lr', 0.5, 2, 2.5, optimizer=SGD(1.0))
+    from_chainer.serialize(NpzDeserializer({'_t': np.array(3)}))
+    from_chainer.initialize(None)
+    assert from_chainer._optimizer.lr == 2.5
+
+
+@pytest.mark.parametrize(
+    ('value', 'saved'),
+    [(3, np.int64), (np.float32(3), np.int64), (0.0, np.int64), (2.5, np.float64), (1e300, np.float64)],
+)
+def test_sums_of_counts_are_saved_as_integers(counting: Any, value: Any, saved: Any) -> None:
+    """Chainer loads nothing else into the sums of a new MicroAverage, which are the integer 0."""
+    average = extensions.MicroAverage('a', 'b', 'ratio', trigger=(2, 'iteration'))
+    average(counting().step({'a': value, 'b': 1}))
+    found = entries(average)
+    assert np.asarray(found['_numerator']).dtype == saved
+    assert np.asarray(found['_denominator']).dtype == np.int64
+    loaded = extensions.MicroAverage('a', 'b', 'ratio')
+    loaded.serialize(NpzDeserializer(found, strict=False))
+    assert loaded._numerator == value
 
 
 def test_parameter_statistics(make_trainer: Any) -> None:

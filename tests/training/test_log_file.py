@@ -237,11 +237,23 @@ def test_a_file_that_others_change_is_written_anew(tmp_path: Path, disturbance: 
 
 
 @pytest.mark.parametrize('name', ['log', 'log.jsonl'])
-@pytest.mark.parametrize(('triggers', 'remains'), [((1, 2), 0), ((2, 1), 1), ((1, 5), 1), ((5, 1), 1)])
-def test_of_two_reports_of_one_file_the_last_writer_keeps_it(
-    make_trainer: Any, triggers: tuple[int, int], remains: int, name: str
+@pytest.mark.parametrize(
+    ('triggers', 'remains'),
+    [
+        ((1, 2), 0),
+        ((2, 1), 1),
+        ((1, 5), 1),
+        ((5, 1), 1),
+        ((2, 3, 1), 2),
+        ((3, 2, 1), 2),
+        ((1, 3, 2), 0),
+        ((1, 3, 5), 2),
+    ],
+)
+def test_of_reports_of_one_file_the_last_writer_keeps_it(
+    make_trainer: Any, triggers: tuple[int, ...], remains: int, name: str
 ) -> None:
-    """As in Chainer, where each of them replaces the whole file in turn."""
+    """As in Chainer, where each of them replaces the whole file in turn; files are numbered as removed ones were."""
     trainer = make_trainer((5, 'iteration'))
     reports = [extensions.LogReport(trigger=(n, 'iteration'), filename=name) for n in triggers]
     for n, report in zip(triggers, reports, strict=True):

@@ -70,6 +70,11 @@ def _format_of(path: str) -> _Format:
     return _LINES if path.endswith('.jsonl') else _LIST
 
 
+#: Which :class:`LogFile` of this process has written a file last, by a mark of its own. The number of a file does not
+#: tell, since a removed file leaves it to another one.
+_WRITERS: dict[str, object] = {}
+
+
 class LogFile:
     """A file to which dicts are appended: a JSON list, or a dict on each line if its name ends with ``.jsonl``.
 
@@ -89,8 +94,7 @@ class LogFile:
         self._last: dict[str, Any] = {}
         #: Where the last dict begins, where the text ends, and where the file ends.
         self._start = self._end = self._size = 0
-        #: Which file of this name: another report of the same name replaces it.
-        self._inode = 0
+        self._mark = object()
         self._room = self._ROOM[0]
         self._room_made_at = 0.0
 
@@ -110,7 +114,12 @@ class LogFile:
             self.replace(path, [*log, entry])
 
     def _continues(self, path: str, log: list[dict[str, Any]]) -> bool:
-        return path == self._path and 0 < len(log) == self._count and log[-1] is self._last
+        is_same = path == self._path and 0 < len(log) == self._count and log[-1] is self._last
+        return is_same and self._is_mine(path)
+
+    def _is_mine(self, path: str) -> bool:
+        """Whether no other report of the same name has replaced the file."""
+        return _WRITERS.get(path, self._mark) is self._mark
 
     def _append(self, path: str, last: dict[str, Any], entry: dict[str, Any]) -> bool:
         """Appends a dict; returns False if the file must be written as a whole."""
@@ -123,8 +132,7 @@ class LogFile:
             return False
         try:
             with open(path, 'r+b', buffering=0) as file:
-                found = os.fstat(file.fileno())
-                if (found.st_size, found.st_ino) != (self._size, self._inode):
+                if os.fstat(file.fileno()).st_size != self._size:
                     return False
                 file.seek(self._start)
                 if (file.write(content) or 0) < len(content):
@@ -161,8 +169,8 @@ class LogFile:
         size = len(text) + self._room * kind.has_room
         with replacing(path) as part, open(part, 'wb') as file:
             file.write(text.ljust(size))
-            inode = os.fstat(file.fileno()).st_ino
-        self._path, self._size, self._inode = path, size, inode
+        _WRITERS[path] = self._mark
+        self._path, self._size = path, size
         self._note(len(log), log[-1], len(text) - len(kind.end) - len(last), len(text))
 
     def finish(self, log: list[dict[str, Any]]) -> None:
@@ -170,13 +178,11 @@ class LogFile:
 
         A file that another report of this name has written last is left to it.
         """
-        if self._path is None or not log:
+        if self._path is None or not log or not self._is_mine(self._path):
             return
         text = _format_of(self._path).text(log).encode()
         try:
             with open(self._path, 'r+b') as file:
-                if os.fstat(file.fileno()).st_ino != self._inode:
-                    return
                 if file.read().rstrip(b' ') == text:
                     file.truncate(len(text))
                     return

@@ -67,8 +67,8 @@ class MicroAverage(Extension):
 
 
 def _serialized(serializer: Any, name: str, value: float) -> float:
-    """Saves or restores a sum; 0 as the integer that it is in Chainer, which loads nothing else into it."""
+    """Saves or restores a sum; whole ones as integers, since Chainer loads nothing else into its 0."""
     if isinstance(serializer, Serializer):
-        serializer(name, value or 0)
+        serializer(name, int(value) if value.is_integer() and abs(value) < 2**53 else value)
         return value
     return float(serializer(name, float(value)))

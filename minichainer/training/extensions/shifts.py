@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -348,9 +349,18 @@ class WarmupShift(_Shift):
         value: float = self._init + t * (self._end - self._init) / self._warmup_iter
         return value
 
+    def __call__(self, trainer: Any) -> None:
+        """Counts the call and sets the attribute, until the end; then it is what others make of it."""
+        if self._t < self._warmup_iter:
+            super().__call__(trainer)
+            return
+        self._t += 1
+        self._last_value = getattr(self._get_optimizer(trainer), self._attr)
+
     def serialize(self, serializer: Any) -> None:
-        """Saves or restores the number of calls."""
-        self._t = int(serializer('_t', self._t))
+        """Saves or restores the number of calls and the last value, which Chainer's snapshots do not contain."""
+        with contextlib.suppress(KeyError):
+            super().serialize(serializer)
 
 
 class LinearShift(_Shift):
