@@ -100,8 +100,8 @@ def check_gradients(
     must not change, and :math:`J^T(a v) = a J^T v` bit by bit for powers of two. Then the slope of :math:`v \cdot f(x
     + t d)` at :math:`t = 0` is compared with :math:`(J^T v) \cdot d`, for random directions :math:`d` and random
     signed upstream gradients :math:`v`. The slope is measured with differences at several steps, whose agreement
-    gives an error estimate. Only after a mismatch are single elements measured, and causes searched. The number of
-    calls does not depend on the sizes of the arrays.
+    gives an error estimate. Only after a mismatch are single elements measured, and causes searched. So the number of
+    calls hardly grows with the sizes of the arrays.
 
     Args:
         func: Takes the inputs, returns a Variable, real or complex, or nested containers of Variables. None and

@@ -472,6 +472,10 @@ class Parameter(Variable):
         shape: its shape; None to leave that open until :meth:`initialize`, or to take that of an array given as
             initializer.
         name: its name.
+        layout: None; Chainer's experimental layouts are not supported.
+
+    Raises:
+        ValueError: ``layout`` is something else.
 
     Its gradient is full of NaN until it is cleared or computed, so that a forgotten ``cleargrads`` shows.
 

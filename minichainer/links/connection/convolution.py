@@ -125,7 +125,8 @@ class ConvolutionND(Filters):
         pad: zeros before and after each axis, an int or one per axis.
         nobias: without b.
         initialW: initializer of W, shape ``(out_channels, in_channels / groups, *ksize)``: an initializer, a number
-            or an array; by default normal with standard deviation ``1 / sqrt(fan_in)``.
+            or an array; by default normal with standard deviation ``1 / sqrt(in_channels / groups * n)`` for
+            filters of ``n`` elements.
         initial_bias: initializer of b, shape ``(out_channels,)``; zero by default.
         cover_all: also use an incomplete window at the end of each axis.
         dilate: distance of a filter's elements on the input, an int or one per axis.
@@ -232,7 +233,8 @@ class DeconvolutionND(Filters):
         nobias: without b.
         outsize: tuple with the size of the result along each axis, or None.
         initialW: initializer of W, shape ``(in_channels, out_channels / groups, *ksize)``: an initializer, a number
-            or an array; by default normal with standard deviation ``1 / sqrt(fan_in)``.
+            or an array; by default normal with standard deviation ``1 / sqrt(out_channels / groups * n)`` for
+            filters of ``n`` elements.
         initial_bias: initializer of b, shape ``(out_channels,)``; zero by default.
         dilate: distance of a filter's elements on the result, an int or one per axis.
         groups: number of groups of channels.
@@ -368,7 +370,8 @@ class Convolution2D(Filters):
         pad: rows and columns of zeros on each side, an int or a pair.
         nobias: without b.
         initialW: initializer of W, shape ``(out_channels, in_channels / groups, kh, kw)``: an initializer, a number
-            or an array; by default normal with standard deviation ``1 / sqrt(fan_in)``.
+            or an array; by default normal with standard deviation ``1 / sqrt(in_channels / groups * n)`` for
+            filters of ``n`` elements.
         initial_bias: initializer of b, shape ``(out_channels,)``; zero by default.
         dilate: distance of a filter's elements on the input, an int or a pair (keyword only).
         groups: number of groups of channels (keyword only).
@@ -460,7 +463,8 @@ class Deconvolution2D(Filters):
         nobias: without b.
         outsize: pair with the size of the result, or None.
         initialW: initializer of W, shape ``(in_channels, out_channels / groups, kh, kw)``: an initializer, a number
-            or an array; by default normal with standard deviation ``1 / sqrt(fan_in)``.
+            or an array; by default normal with standard deviation ``1 / sqrt(out_channels / groups * n)`` for
+            filters of ``n`` elements.
         initial_bias: initializer of b, shape ``(out_channels,)``; zero by default.
         dilate: distance of a filter's elements on the result, an int or a pair (keyword only).
         groups: number of groups of channels (keyword only).

@@ -22,7 +22,7 @@ class DilatedConvolution2D(Filters):
         pad: rows and columns of zeros on each side, an int or a pair.
         dilate: distance of a filter's elements on the input, an int or a pair.
         nobias: without b.
-        initialW: initializer of W; by default normal with standard deviation ``1 / sqrt(fan_in)``.
+        initialW: initializer of W; by default normal with standard deviation ``1 / sqrt(in_channels * kh * kw)``.
         initial_bias: initializer of b; zero by default.
 
     Attributes:
