@@ -144,7 +144,7 @@ def inject_backend_tests(
         params: Dicts of settings, as :class:`BackendConfig` takes.
 
     Raises:
-        TypeError: ``params`` is no list of dicts.
+        TypeError: ``params`` is not a list of dicts.
         ValueError: The class has no test of a name in ``method_names``.
 
     Source: documentation of ``chainer.testing.inject_backend_tests``.

@@ -109,9 +109,17 @@ class profile:
         """
         return self.function_events.table(sort_by, row_limit, **options)
 
-    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> EventList:
-        """Sums and averages over the events of each name; see :meth:`EventList.key_averages`."""
-        return self.function_events.key_averages(group_by_input_shape, group_by_stack_n)
+    def key_averages(
+        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, *, group_by_input_shapes: bool = False
+    ) -> EventList:
+        """Sums and averages over the events of each name; see :meth:`EventList.key_averages`.
+
+        Args:
+            group_by_input_shape: keep events with different shapes of inputs apart.
+            group_by_stack_n: keep events apart whose innermost so many user's frames differ.
+            group_by_input_shapes: the same as ``group_by_input_shape``, which torch calls so in :class:`EventList`.
+        """
+        return self.function_events.key_averages(group_by_input_shape or group_by_input_shapes, group_by_stack_n)
 
     def total_average(self) -> FunctionEventAvg:
         """One average over all events."""
