@@ -28,7 +28,7 @@ def in_own_folder(run: Callable[[Any, bool], None]) -> Callable[..., None]:
 def call_in_folder(folder: str, call: Callable[[], None], is_shared: bool = False) -> None:
     """Makes the folder, and keeps other trainers out of it during a call.
 
-    Files that a killed run has left half written are removed. This is no context manager: the end of one may be
+    Files that a killed run has left half written are removed. This is not a context manager: the end of one may be
     interrupted before its first line, and the folder would stay locked.
 
     Args:

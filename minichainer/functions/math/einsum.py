@@ -105,7 +105,8 @@ def einsum(*operands: Any) -> Variable:
         )
     xs = [as_variable(x) for x in arrays]
     _check(sources, xs)
-    unnamed = tuple([x.ndim - len(source) + 1 if _REST in source else 0 for source, x in zip(sources, xs, strict=True)])
+    pairs = zip(sources, xs, strict=True)
+    unnamed = tuple([x.ndim - len(source) + 1 if _REST in source else 0 for source, x in pairs])
     full, result = _completed(tuple(sources), target, unnamed)
     if any(unnamed):
         full, xs = _broadcast(full, xs)

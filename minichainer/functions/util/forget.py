@@ -126,14 +126,15 @@ def _sample(array: Any) -> numpy.ndarray | None:
 
 def _differences(first: numpy.ndarray, again: numpy.ndarray) -> numpy.ndarray:
     """Which elements differ by more than rounding: sums may be ordered by where arrays are in memory."""
-    equal = (first == again) | (numpy.isnan(first) & numpy.isnan(again))
+    equal: numpy.ndarray = (first == again) | (numpy.isnan(first) & numpy.isnan(again))
     if equal.all():
-        return ~equal
+        return numpy.zeros_like(equal)
     finite = numpy.isfinite(first)
     allowed = numpy.finfo(first.dtype).eps ** 0.5 * numpy.abs(first[finite]).max(initial=0)
     with numpy.errstate(invalid='ignore', over='ignore'):
-        close: numpy.ndarray = finite & (numpy.abs(first - again) <= allowed)
-    return ~(equal | close)
+        equal |= finite & (numpy.abs(first - again) <= allowed)
+    different: numpy.ndarray = ~equal
+    return different
 
 
 def _unlike(expected: str, actual: str, why: str = '') -> RuntimeError:
@@ -148,8 +149,8 @@ def forget(func: Callable[..., Any], *xs: Any) -> Any:
 
     Values, gradients of any order and side effects are those of ``func(*xs)``. The second call finds the links that
     ``func`` calls (or is, or is bound to), the settings and the random numbers of NumPy, CuPy and ``random`` as the
-    first did, and its side effects are undone. Gradients flow to ``xs`` and to whatever ``func`` closes over. Shapes and
-    dtypes of both calls are compared, on the CPU also 64 elements of each output.
+    first did, and its side effects are undone. Gradients flow to ``xs`` and to whatever ``func`` closes over. The
+    shapes and dtypes of both calls are compared, on the CPU also up to 64 elements of each output.
 
     Args:
         func: takes Variables, returns a Variable or a tuple of them; it must do the same at each call.

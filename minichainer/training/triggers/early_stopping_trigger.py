@@ -23,7 +23,7 @@ class EarlyStoppingTrigger:
         verbose (bool): Whether to print when it stops early.
         max_trigger: Trigger that ends the training in any case.
 
-    A NaN is no improvement.
+    A NaN is not an improvement.
 
     Raises:
         ValueError: ``mode`` is something else.
