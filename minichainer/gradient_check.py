@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from minichainer._checks import native
 from minichainer._names import namespace as _namespace
 from minichainer.backend import get_array_types
+from minichainer.errors import GradcheckError, NondifferentiableError, UnresolvedError
 from minichainer.utils.type_check import InvalidType
 from minichainer.verification.arguments import (
     CHAINER_STYLE,
@@ -31,14 +32,7 @@ from minichainer.verification.command import main
 from minichainer.verification.finite_differences import numerical_grad
 from minichainer.verification.order_check import LOSS
 from minichainer.verification.positions import from_lucid, read_by_position, without_check_sparse_nnz
-from minichainer.verification.reporting.report import (
-    Failure,
-    GradcheckError,
-    GradientReport,
-    NondifferentiableError,
-    UnresolvedError,
-    error_of,
-)
+from minichainer.verification.reporting.report import Failure, GradientReport, error_of
 from minichainer.verification.self_test import self_test
 
 __all__ = [

@@ -7,10 +7,10 @@ import importlib.metadata
 import operator
 import re
 import unittest
+import unittest.mock
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
-from unittest.mock import patch
 
 __all__ = ['assert_warns', 'patch', 'with_requires', 'without_requires']
 
@@ -45,6 +45,36 @@ def assert_warns(expected: type[Warning] | tuple[type[Warning], ...]) -> Iterato
         raise AssertionError(f'{names} not triggered; got {found}')
     for w in others:
         warnings.warn_explicit(w.message, w.category, w.filename, w.lineno, source=w.source)
+
+
+class _Patch:
+    """``unittest.mock.patch``: replaces an object during a test or a ``with`` block.
+
+    ``patch.object``, ``patch.dict``, ``patch.multiple`` and ``patch.stopall`` are there too.
+
+    Args:
+        target: Where the object is, ``'package.module.name'``.
+        args: As ``unittest.mock.patch`` takes them.
+        kwargs: As ``unittest.mock.patch`` takes them.
+
+    Source: documentation of ``chainer.testing.patch``.
+
+    >>> import os
+    >>> from minichainer import testing
+    >>> with testing.patch('os.getcwd', return_value='nowhere'):
+    ...     os.getcwd()
+    'nowhere'
+    """
+
+    def __call__(self, target: str, *args: Any, **kwargs: Any) -> Any:
+        """As ``unittest.mock.patch``."""
+        return unittest.mock.patch(target, *args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(unittest.mock.patch, name)
+
+
+patch = _Patch()
 
 
 def with_requires(*requirements: str) -> Callable[[Any], Any]:

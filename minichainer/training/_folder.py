@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable
 from typing import Any
 
+from minichainer.errors import FolderInUseError
 from minichainer.serializers._file_lock import FileLock
 from minichainer.serializers._replacing import remove_leftovers
 
@@ -64,10 +65,6 @@ def _in_use(folder: str, holder: str) -> FolderInUseError:
         'each would overwrite the files of the other; pass another folder as Trainer(out=...), or wait until it '
         'has ended; nothing was trained'
     )
-
-
-class FolderInUseError(RuntimeError, OSError):
-    """Two trainers were to write into one folder at the same time."""
 
 
 def _check_writable(folder: str) -> None:

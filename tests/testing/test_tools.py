@@ -46,8 +46,10 @@ def test_other_warnings_are_not_swallowed() -> None:
         warn_of_both()
 
 
-def test_patch_is_that_of_unittest() -> None:
-    assert testing.patch is unittest.mock.patch
+def test_patch_has_what_that_of_unittest_has() -> None:
+    assert [
+        n for n in vars(unittest.mock.patch) if getattr(testing.patch, n) is not getattr(unittest.mock.patch, n)
+    ] == []
     with testing.patch.object(os, 'getcwd', return_value='nowhere'), testing.patch.dict(os.environ, {'A_NAME': '1'}):
         assert (os.getcwd(), os.environ['A_NAME']) == ('nowhere', '1')
 
