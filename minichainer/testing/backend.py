@@ -124,7 +124,11 @@ class BackendConfig:
         return marks
 
     def get_array(self, np_array: Any) -> Any:
-        """An array, or a list or tuple of arrays, on the device of these settings."""
+        """An array, or a list or tuple of arrays, on the device of these settings.
+
+        Args:
+            np_array: a NumPy array, a list or a tuple of them, or None.
+        """
         return self.device.send(np_array)
 
 

@@ -126,11 +126,19 @@ class profile:
         return self.function_events.total_average()
 
     def export_chrome_trace(self, path: Any) -> None:
-        """Writes a file for Perfetto and chrome://tracing; see :meth:`EventList.export_chrome_trace`."""
+        """Writes a file for Perfetto and chrome://tracing; see :meth:`EventList.export_chrome_trace`.
+
+        Args:
+            path: the file.
+        """
         self.function_events.export_chrome_trace(path)
 
     def export_stacks(self, path: Any, metric: str = 'self_cpu_time_total') -> None:
         """Writes the time of each stack of the user's frames; see :meth:`EventList.export_stacks`.
+
+        Args:
+            path: the file.
+            metric: the time to write.
 
         Raises:
             AssertionError: the profile was made without ``with_stack=True``.
@@ -140,7 +148,12 @@ class profile:
         self.function_events.export_stacks(path, metric)
 
     def flamegraph(self, path: Any, title: str = 'Profile') -> None:
-        """Writes a flame graph as a web page; see :meth:`EventList.flamegraph`."""
+        """Writes a flame graph as a web page; see :meth:`EventList.flamegraph`.
+
+        Args:
+            path: the file.
+            title: the title of the page.
+        """
         self.function_events.flamegraph(path, title)
 
 

@@ -174,7 +174,11 @@ class ConvolutionND(Filters):
         self._make_parameters(check, ndim, in_channels, nobias, initialW, initial_bias)
 
     def forward(self, x: Any) -> Variable:
-        """Applies the layer to an array or Variable (batch, in_channels, *size)."""
+        """Applies the layer to an array or Variable (batch, in_channels, *size).
+
+        Args:
+            x: images, of floats.
+        """
         self._prepare(x)
         return convolution_nd(x, self.W, self.b, self.stride, self.pad, self.cover_all, self.dilate, self.groups)
 
@@ -283,7 +287,11 @@ class DeconvolutionND(Filters):
         self._make_parameters(check, ndim, in_channels, nobias, initialW, initial_bias)
 
     def forward(self, x: Any) -> Variable:
-        """Applies the layer to an array or Variable (batch, in_channels, *size)."""
+        """Applies the layer to an array or Variable (batch, in_channels, *size).
+
+        Args:
+            x: images, of floats.
+        """
         self._prepare(x)
         return deconvolution_nd(x, self.W, self.b, self.stride, self.pad, self.outsize, self.dilate, self.groups)
 
@@ -444,7 +452,11 @@ class Convolution2D(Filters):
         return cls(in_channels, out_channels, tuple(ksize), stride, pad, nobias, as_array(W), bias, **kwargs)
 
     def forward(self, x: Any) -> Variable:
-        """Applies the layer to an array or Variable (batch, in_channels, height, width)."""
+        """Applies the layer to an array or Variable (batch, in_channels, height, width).
+
+        Args:
+            x: images, of floats.
+        """
         self._prepare(x)
         return convolution_2d(x, self.W, self.b, self.stride, self.pad, dilate=self.dilate, groups=self.groups)
 
@@ -510,7 +522,11 @@ class Deconvolution2D(Filters):
         self._make_parameters(check, 2, in_channels, nobias, initialW, initial_bias)
 
     def forward(self, x: Any) -> Variable:
-        """Applies the layer to an array or Variable (batch, in_channels, height, width)."""
+        """Applies the layer to an array or Variable (batch, in_channels, height, width).
+
+        Args:
+            x: images, of floats.
+        """
         self._prepare(x)
         outsize = None if self.outsize == (None, None) else self.outsize
         return deconvolution_2d(

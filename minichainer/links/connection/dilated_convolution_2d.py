@@ -60,6 +60,10 @@ class DilatedConvolution2D(Filters):
         self._make_parameters(check, 2, in_channels, nobias, initialW, initial_bias)
 
     def forward(self, x: Any) -> Variable:
-        """Applies the layer to an array or Variable (batch, in_channels, height, width)."""
+        """Applies the layer to an array or Variable (batch, in_channels, height, width).
+
+        Args:
+            x: images, of floats.
+        """
         self._prepare(x)
         return dilated_convolution_2d(x, self.W, self.b, self.stride, self.pad, self.dilate)
