@@ -4,7 +4,7 @@ A tangent is the directional derivative of an array. It is stored on the node (`
 made again for a saved array has it too: that is what gives the gradients of a backward pass tangents. While tangents
 are computed there is no level (:func:`computing`), so they have none themselves.
 
-A recorded tangent may depend on the result that it stands at; that reference cycle lasts until the level ends.
+A recorded tangent may depend on the result that it belongs to; that reference cycle lasts until the level ends.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import re
 from pathlib import Path
@@ -15,8 +16,11 @@ import minichainer as chainer
 import minichainer.functions as F
 import minichainer.links as L
 from minichainer import autograd
+from minichainer.errors import InvalidType
+from minichainer.functions._arguments import Arguments
 from minichainer.gradient_check import check_gradients
 from minichainer.iterators import MultithreadIterator
+from minichainer.serializers._entries import Allowance
 from minichainer.training import extensions
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -93,3 +97,74 @@ def test_the_device_type_of_save_on_cpu_changes_nothing() -> None:
         y = x * x
     y.backward(gradient=np.ones(2))
     np.testing.assert_array_equal(x.grad, [2, 2])
+
+
+PAGES = [ROOT / 'README.md', *sorted((ROOT / 'docs').glob('*.md'))]
+#: Names that pages say do not exist, or that exist elsewhere: with the alias, in old programs, in files.
+OTHER_NAMES = {'porting.md', 'coverage.md'}
+
+
+@pytest.mark.parametrize('page', [page for page in PAGES if page.name not in OTHER_NAMES], ids=lambda page: page.name)
+def test_names_in_pages_exist(page: Path) -> None:
+    names = set(re.findall(r'(?<![\w./@-])(?:mini)?chainer((?:\.[A-Za-z_]\w*)+)', page.read_text(encoding='utf-8')))
+    assert [name for name in sorted(names - {'.X'}) if not _exists(name.removeprefix('.'))] == []
+
+
+def _exists(name: str) -> bool:
+    parts, found = name.split('.'), chainer
+    for i, part in enumerate(parts):
+        if not hasattr(found, part):
+            with contextlib.suppress(ImportError):
+                importlib.import_module('.'.join(['minichainer', *parts[: i + 1]]))
+        if not hasattr(found, part):
+            return False
+        found = getattr(found, part)
+    return True
+
+
+MESSAGES = {
+    'docs/style.md': [
+        lambda: F.concat([np.ones((2, 2), 'f'), np.ones((2, 2))]),
+        lambda: F.linear(np.ones((2, 2), 'f'), np.ones((2, 2), 'f'), n_batch_axes=0),
+    ],
+    'docs/gpu.md': [
+        lambda: F.get_item(np.ones((3, 4), 'f'), np.array([2, 3])),
+        lambda: F.inv(np.zeros((2, 2), 'f')),
+        lambda: Arguments('GetItem', 'get_item').in_range(
+            'indices of axis 0', np.array([0, 3]), -3, 3, ' for x of shape (3, 4)'
+        ),
+    ],
+}
+
+
+@pytest.mark.parametrize('name', MESSAGES)
+def test_messages_in_pages_are_the_real_ones(name: str) -> None:
+    page = ' '.join((ROOT / name).read_text(encoding='utf-8').split())
+    for call in MESSAGES[name]:
+        with pytest.raises((InvalidType, ValueError, IndexError)) as caught:
+            call()
+        assert ' '.join(str(caught.value).split()) in page
+
+
+def test_the_memory_that_a_file_may_take() -> None:
+    page = (ROOT / 'docs' / 'design.md').read_text(encoding='utf-8')
+    factor, least = re.findall(r'\*\*A file may take (\d+) times its size in memory\*\*, or (\d+) MiB', page)[0]
+    assert (int(factor), int(least) << 20) == (Allowance.FACTOR, Allowance.ALWAYS)
+    assert f'may take {factor} times its own size, or {least} MiB' in page
+
+
+def test_a_second_apply_of_a_node_gets_a_copy() -> None:
+    class Square(chainer.FunctionNode):
+        def forward(self, inputs: Any) -> Any:
+            self.retain_inputs((0,))
+            return (inputs[0] ** 2,)
+
+        def backward(self, indexes: Any, grad_outputs: Any) -> Any:
+            return (2 * self.get_retained_inputs()[0] * grad_outputs[0],)
+
+    node, xs = Square(), [chainer.Variable(np.array(value)) for value in (2.0, 3.0)]
+    ys = [node.apply((x,))[0] for x in xs]
+    assert ys[1].creator is not node
+    for y in ys:
+        y.backward()
+    assert [float(x.grad) for x in xs] == [4, 6]
