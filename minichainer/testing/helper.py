@@ -71,6 +71,8 @@ class _Patch:
         return unittest.mock.patch(target, *args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith('__'):  # with those of a function, ``inspect`` would take it for that function
+            raise AttributeError(name)
         return getattr(unittest.mock.patch, name)
 
 
