@@ -60,7 +60,7 @@ def test_equal_bits(name: str, values: dict[str, Any], special: bool, dtype: str
     for rule.t in (1, 2, 9):
         coefficients = rule.coefficients(rule.hyperparam, np.dtype(dtype))
         update = updates.compiled_update(rule.formula, np.dtype(dtype), coefficients, states)
-        assert update is not None
+        assert update is not None, f'{name} has no kernel: say so in WITHOUT_KERNEL'
         kernel = next(n for n, k in vars(library.kernels).items() if k is update[0])
         for size in (0, 1, 7, 33, 1000):
             expected = arrays_of(2 + states, dtype, size, special)
