@@ -22,7 +22,7 @@ METADATA := pyproject.toml setup.py minichainer/_version.py $(wildcard minichain
 help:
 	@echo 'make demo         train on handwritten digits, then check gradients'
 	@echo 'make test         the whole suite'
-	@echo 'make test-pure    the suite without compiled parts, but for tests that these do not change'
+	@echo 'make test-pure    the suite without compiled parts, except tests that do not depend on them'
 	@echo 'make test-sanitized  the suite on compiled parts that check each access to memory (slow)'
 	@echo 'make test-slow    the long tests as well'
 	@echo 'make test-device  the tests that need a GPU, on a stand-in for CuPy'

@@ -234,6 +234,11 @@ def _is_read(node: Any, number: int, array: Any, read: Any) -> bool:
     return any(type(other) is _ndarray and numpy.may_share_memory(array, other) for other in others)
 
 
+def is_modified(node: Any) -> bool:
+    """Whether a saved array was modified, of which a pass has told; unknown, and True, where nothing is noted."""
+    return config.check_inplace == 'off' or any(True for _ in _modified(node))
+
+
 def _modified(node: Any) -> Iterator[tuple[int, Any, str]]:
     """Saved arrays that were modified: their places, they themselves, and after what."""
     if type(node.saved) is not tuple:  # freed, or packed by a hook

@@ -1,10 +1,10 @@
 """Forward mode: the level of a thread, in which ops compute tangents, and when a backward pass carries them.
 
-A tangent is the directional derivative of an array. It stands at the node (``node._tangent``), so that a Variable
+A tangent is the directional derivative of an array. It is stored on the node (``node._tangent``), so that a Variable
 made again for a saved array has it too: that is what gives the gradients of a backward pass tangents. While tangents
 are computed there is no level (:func:`computing`), so they have none themselves.
 
-A recorded tangent may depend on the result that it stands at; that reference cycle lasts until the level ends.
+A recorded tangent may depend on the result that it belongs to; that reference cycle lasts until the level ends.
 """
 
 from __future__ import annotations

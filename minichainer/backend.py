@@ -219,6 +219,9 @@ def _flat(values: Iterable[Any]) -> Iterator[Any]:
 def is_arrays_compatible(arrays: Iterable[Any]) -> bool:
     """True if all arrays belong to one array module, so that one operation accepts them; None is ignored.
 
+    Args:
+        arrays: arrays, Variables or None.
+
     >>> import numpy as np, minichainer as chainer
     >>> chainer.is_arrays_compatible([np.zeros(1), None, np.ones(2)])
     True

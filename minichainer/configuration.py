@@ -530,7 +530,11 @@ def is_debug() -> bool:
 
 
 def set_debug(debug: bool) -> None:
-    """Switches debug mode on or off in the current thread."""
+    """Switches debug mode on or off in the current thread.
+
+    Args:
+        debug: True to switch it on.
+    """
     config.debug = debug
 
 
@@ -541,6 +545,9 @@ def get_compute_mode() -> Any:
 
 class DebugMode(_UsingConfig):
     """Context manager that switches debug mode on or off.
+
+    Args:
+        debug: True to switch it on inside the block.
 
     >>> import minichainer as chainer
     >>> with chainer.DebugMode(True):

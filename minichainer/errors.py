@@ -1,11 +1,18 @@
 """Exceptions of the package, and helpers for error messages.
 
-Chainer's exception types stay where users catch them::
+All that users catch are here; those of Chainer are also where it has them (``utils.type_check.InvalidType``,
+``gradient_check.NondifferentiableError``), and those of snapshots in :mod:`minichainer.serializer`::
 
     Exception
-    ├── utils.type_check.InvalidType            a shape, dtype or number of inputs that an op does not take
-    ├── gradient_check.NondifferentiableError   the function has no derivative at the checked point
+    ├── InvalidType                             a shape, dtype or number of inputs that an op does not take
+    ├── AssertionError, RuntimeError
+    │   └── GradcheckError                      a gradient check did not pass
+    │       ├── NondifferentiableError          the function has no derivative at the checked point
+    │       ├── UnresolvedError                 right and wrong cannot be told apart at this precision
+    │       └── RefusedGradientError            the graph refuses what backward returns (also TypeError, ValueError)
     ├── RuntimeError
+    │   ├── FolderInUseError                    two trainers write into one folder (also OSError)
+    │   ├── DataSizeError                       a dataset is too large for ChainerMN
     │   ├── UninitializedParameterError         a Parameter is used before its shape is known (also AttributeError)
     │   ├── NotSetUpError                       an optimizer is used before setup (also AttributeError)
     │   ├── NaNError                            debug mode met NaN; names the op and where it was applied
@@ -22,6 +29,10 @@ Chainer's exception types stay where users catch them::
     └── ValueError                              a value out of range
         ├── LabelError                          a label that is not one of the classes (also IndexError)
         ├── PositionError                       a position that a list or tuple does not have (also IndexError)
+        ├── SnapshotError                       a snapshot cannot be loaded
+        │   ├── DamagedSnapshotError            it is not as it was written
+        │   ├── MissingEntryError               it lacks entries (also KeyError)
+        │   └── EntryTypeError                  an entry is of another type (also TypeError)
         ├── CountError                          a wrong number of values (also AssertionError)
         └── UnlikeLinkError                     a link lacks what another one has (also KeyError, IndexError)
 
@@ -35,6 +46,31 @@ from __future__ import annotations
 from typing import Any
 
 import numpy
+
+from minichainer._widened import advised
+from minichainer.warnings import PerformanceWarning as PerformanceWarning
+
+
+class InvalidType(Exception):
+    """The inputs of a function have unsupported shapes, dtypes or an unsupported number.
+
+    Args:
+        expect: what was expected.
+        actual: what was got.
+        msg: the whole text; made of the other two by default.
+    """
+
+    def __init__(self, expect: str, actual: str, msg: str | None = None) -> None:
+        super().__init__(advised(f'Expect: {expect}\nActual: {actual}' if msg is None else msg, expect, actual))
+        self.expect = expect
+        self.actual = actual
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.expect, self.actual, self.args[0])
+
+
+# Its public module, which appears in tracebacks and pickles.
+InvalidType.__module__ = 'minichainer.utils.type_check'
 
 
 class OfBothTypes(Exception):
@@ -159,6 +195,57 @@ class NoGraphWarning(UserWarning):
 
 class ReturnedGradientError(TypeError, ValueError):
     """A backward has returned what cannot be the gradients: ValueError in Chainer's debug mode."""
+
+
+class GradcheckError(AssertionError, RuntimeError):
+    """A gradient check did not pass; ``report``, a GradientReport, has the details."""
+
+    def __init__(self, message: str = '', report: Any = None) -> None:
+        super().__init__(message)
+        self.report = report
+
+
+class NondifferentiableError(GradcheckError):
+    """The function has a kink or a jump at the checked point."""
+
+
+class UnresolvedError(GradcheckError):
+    """Right and wrong cannot be told apart at this precision; the message says what would help."""
+
+
+class RefusedGradientError(GradcheckError, ReturnedGradientError):
+    """The graph has refused what a backward returned: their number, or a type, shape or dtype."""
+
+
+class SnapshotError(ValueError):
+    """A snapshot is damaged, or does not fit the object; nothing was loaded.
+
+    If single entries are the reason, the message names all of them.
+    """
+
+    def __str__(self) -> str:
+        # KeyError, a base of MissingEntryError, shows the repr of its argument, where line breaks are unreadable.
+        return str(self.args[0]) if self.args else ''
+
+
+class DamagedSnapshotError(SnapshotError):
+    """A file or some of its entries are not as they were written."""
+
+
+class MissingEntryError(SnapshotError, KeyError):
+    """The snapshot lacks entries, and nothing else is wrong with it. Chainer raises KeyError for that."""
+
+
+class EntryTypeError(SnapshotError, TypeError):
+    """An entry cannot become a value of the type that the object expects. Chainer raises TypeError for that."""
+
+
+class FolderInUseError(RuntimeError, OSError):
+    """Two trainers were to write into one folder at the same time."""
+
+
+class DataSizeError(RuntimeError):
+    """A dataset is too large to be sent between the processes of ChainerMN; not raised by one process."""
 
 
 def describe(array: Any) -> str:

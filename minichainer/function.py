@@ -115,7 +115,11 @@ class Function:
     _applied_node: weakref.ref[FunctionAdapter] | None = None
 
     def __call__(self, *inputs: Any) -> Any:
-        """Applies it to Variables or arrays; returns a Variable, or a tuple of them for several outputs."""
+        """Applies it to Variables or arrays; returns a Variable, or a tuple of them for several outputs.
+
+        Args:
+            inputs: Variables or arrays, as many as ``forward`` takes.
+        """
         if self._waiting_node is None:
             self._waiting_node = FunctionAdapter(self)
         node = self._waiting_node
@@ -169,50 +173,99 @@ class Function:
         return self.node.local_function_hooks
 
     def check_type_forward(self, in_types: Any) -> None:
-        """Checks shapes and dtypes of the inputs before forward."""
+        """Checks shapes and dtypes of the inputs before forward.
+
+        Args:
+            in_types: shapes and dtypes, for :func:`~minichainer.utils.type_check.expect`.
+        """
 
     def forward(self, inputs: tuple[Any, ...], /) -> tuple[Any, ...]:
-        """Computes the outputs: a tuple of arrays from a tuple of arrays."""
+        """Computes the outputs: a tuple of arrays from a tuple of arrays.
+
+        Args:
+            inputs: the input arrays, a tuple.
+        """
         if any(isinstance(x, cuda.ndarray) for x in inputs):
             return self.forward_gpu(inputs)
         return self.forward_cpu(inputs)
 
     def forward_cpu(self, inputs: tuple[Any, ...], /) -> tuple[Any, ...]:
-        """Computes the outputs from NumPy arrays."""
+        """Computes the outputs from NumPy arrays.
+
+        Args:
+            inputs: the input arrays, a tuple.
+        """
         raise NotImplementedError(f'{self.label}: define forward, or forward_cpu')
 
     def forward_gpu(self, inputs: tuple[Any, ...], /) -> tuple[Any, ...]:
-        """Computes the outputs from CuPy arrays."""
+        """Computes the outputs from CuPy arrays.
+
+        Args:
+            inputs: the input arrays, a tuple.
+        """
         raise NotImplementedError(f'{self.label}: define forward, or forward_gpu')
 
     def backward(self, inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...], /) -> tuple[Any, ...]:
-        """Computes the gradients of all inputs: a tuple of arrays or None."""
+        """Computes the gradients of all inputs: a tuple of arrays or None.
+
+        Args:
+            inputs: the input arrays, a tuple.
+            grad_outputs: the upstream gradients, a tuple; None for outputs without.
+        """
         if any(isinstance(x, cuda.ndarray) for x in inputs + grad_outputs):
             return self.backward_gpu(inputs, grad_outputs)
         return self.backward_cpu(inputs, grad_outputs)
 
     def backward_cpu(self, inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...], /) -> tuple[Any, ...]:
-        """Computes the gradients from NumPy arrays."""
+        """Computes the gradients from NumPy arrays.
+
+        Args:
+            inputs: the input arrays, a tuple.
+            grad_outputs: the upstream gradients, a tuple; None for outputs without.
+        """
         return (None,) * len(inputs)
 
     def backward_gpu(self, inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...], /) -> tuple[Any, ...]:
-        """Computes the gradients from CuPy arrays."""
+        """Computes the gradients from CuPy arrays.
+
+        Args:
+            inputs: the input arrays, a tuple.
+            grad_outputs: the upstream gradients, a tuple; None for outputs without.
+        """
         return (None,) * len(inputs)
 
     def retain_inputs(self, indexes: Any) -> None:
-        """Keeps only these inputs for backward (the default is all); call it in forward."""
+        """Keeps only these inputs for backward (the default is all); call it in forward.
+
+        Args:
+            indexes: numbers of the inputs to keep.
+        """
         self.node.retain_inputs(indexes)
 
     def retain_outputs(self, indexes: Any, retain_after_backward: bool = False) -> None:
-        """Keeps outputs for backward; call it in forward."""
+        """Keeps outputs for backward; call it in forward.
+
+        Args:
+            indexes: numbers of the outputs to keep.
+            retain_after_backward: kept for compatibility; has no effect.
+        """
         self.node.retain_outputs(indexes)
 
     def add_hook(self, hook: Any, name: str | None = None) -> None:
-        """Adds a hook to this function alone."""
+        """Adds a hook to this function alone.
+
+        Args:
+            hook: a :class:`~minichainer.FunctionHook`.
+            name: its name; the hook's own by default.
+        """
         self.node.add_hook(hook, name)
 
     def delete_hook(self, name: str) -> None:
-        """Removes a hook of this function."""
+        """Removes a hook of this function.
+
+        Args:
+            name: the name of the hook.
+        """
         self.node.delete_hook(name)
 
     def unchain(self) -> None:

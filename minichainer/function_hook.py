@@ -111,22 +111,52 @@ class FunctionHook:
             discard(self)
 
     def added(self, function: Any) -> None:
-        """Called when the hook is added; ``function`` is None for a hook of the thread."""
+        """Called when the hook is added; ``function`` is None for a hook of the thread.
+
+        Args:
+            function: the function that the hook is added to or removed from, or None.
+        """
 
     def deleted(self, function: Any) -> None:
-        """Called when the hook is removed; ``function`` is None for a hook of the thread."""
+        """Called when the hook is removed; ``function`` is None for a hook of the thread.
+
+        Args:
+            function: the function that the hook is added to or removed from, or None.
+        """
 
     def forward_preprocess(self, function: Any, in_data: tuple[Any, ...]) -> None:
-        """Called before the forward of a function."""
+        """Called before the forward of a function.
+
+        Args:
+            function: the node of the function; its ``label`` is its name.
+            in_data: the input arrays; None for those that are not kept.
+        """
 
     def forward_postprocess(self, function: Any, in_data: tuple[Any, ...]) -> None:
-        """Called after the forward of a function."""
+        """Called after the forward of a function.
+
+        Args:
+            function: the node of the function; its ``label`` is its name.
+            in_data: the input arrays; None for those that are not kept.
+        """
 
     def backward_preprocess(self, function: Any, in_data: tuple[Any, ...], out_grad: tuple[Any, ...]) -> None:
-        """Called before the backward of a function."""
+        """Called before the backward of a function.
+
+        Args:
+            function: the node of the function; its ``label`` is its name.
+            in_data: the input arrays; None for those that are not kept.
+            out_grad: the upstream gradients, arrays; None for outputs without.
+        """
 
     def backward_postprocess(self, function: Any, in_data: tuple[Any, ...], out_grad: tuple[Any, ...]) -> None:
-        """Called after the backward of a function."""
+        """Called after the backward of a function.
+
+        Args:
+            function: the node of the function; its ``label`` is its name.
+            in_data: the input arrays; None for those that are not kept.
+            out_grad: the upstream gradients, arrays; None for outputs without.
+        """
 
 
 if not TYPE_CHECKING:

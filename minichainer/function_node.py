@@ -118,6 +118,11 @@ class FunctionNode(Node):
         cls._has_own_names = any(not OF_GRAPH.isdisjoint(vars(base).keys() - FOR_CLASSES) for base in users)
 
     def __call__(self, *args: Any, **kwargs: Any) -> tuple[Variable, ...]:
+        """Applies the function; as :meth:`apply` of a tuple.
+
+        Args:
+            args: Variables or arrays.
+        """
         return self.apply(args, **kwargs)
 
     @property
@@ -127,23 +132,43 @@ class FunctionNode(Node):
 
     # --- methods of subclasses ---------------------------------------------------------------------------------
     def check_type_forward(self, in_types: Any) -> None:
-        """Checks shapes and dtypes of the inputs before forward, by ``utils.type_check.expect``."""
+        """Checks shapes and dtypes of the inputs before forward, by ``utils.type_check.expect``.
+
+        Args:
+            in_types: shapes and dtypes, for :func:`~minichainer.utils.type_check.expect`.
+        """
 
     def check_layout_forward(self, inputs: Any) -> None:
-        """Kept for subclasses that override it; memory layouts are chosen by the kernels."""
+        """Kept for subclasses that override it; memory layouts are chosen by the kernels.
+
+        Args:
+            inputs: the input arrays.
+        """
 
     def forward(self, inputs: tuple[Any, ...], /) -> tuple[Any, ...]:
-        """Computes the outputs: a tuple of arrays from a tuple of arrays."""
+        """Computes the outputs: a tuple of arrays from a tuple of arrays.
+
+        Args:
+            inputs: the input arrays, a tuple.
+        """
         if any(isinstance(x, cuda.ndarray) for x in inputs):
             return self.forward_gpu(inputs)
         return self.forward_cpu(inputs)
 
     def forward_cpu(self, inputs: tuple[Any, ...], /) -> tuple[Any, ...]:
-        """Computes the outputs from NumPy arrays."""
+        """Computes the outputs from NumPy arrays.
+
+        Args:
+            inputs: the input arrays, a tuple.
+        """
         raise NotImplementedError(f'{self.label}: define forward, or forward_cpu')
 
     def forward_gpu(self, inputs: tuple[Any, ...], /) -> tuple[Any, ...]:
-        """Computes the outputs from CuPy arrays."""
+        """Computes the outputs from CuPy arrays.
+
+        Args:
+            inputs: the input arrays, a tuple.
+        """
         raise NotImplementedError(f'{self.label}: define forward, or forward_gpu')
 
     def backward(self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...], /) -> Any:
@@ -177,15 +202,28 @@ class FunctionNode(Node):
 
     # --- retaining ---------------------------------------------------------------------------------------------
     def retain_inputs(self, indexes: Any) -> None:
-        """Keeps inputs for backward; call it in forward, then :meth:`get_retained_inputs` in backward."""
+        """Keeps inputs for backward; call it in forward, then :meth:`get_retained_inputs` in backward.
+
+        Args:
+            indexes: numbers of the inputs to keep.
+        """
         self._in_graph()._input_indexes_to_retain = tuple(indexes)
 
     def retain_outputs(self, indexes: Any) -> None:
-        """Keeps outputs for backward; call it in forward, then :meth:`get_retained_outputs` in backward."""
+        """Keeps outputs for backward; call it in forward, then :meth:`get_retained_outputs` in backward.
+
+        Args:
+            indexes: numbers of the outputs to keep.
+        """
         self._in_graph()._output_indexes_to_retain = tuple(indexes)
 
     def keep(self, arrays: Sequence[Any], outputs: Sequence[Any]) -> tuple[Any, ...]:
-        """The inputs and outputs that backward needs; the recorder stores them as :attr:`saved`."""
+        """The inputs and outputs that backward needs; the recorder stores them as :attr:`saved`.
+
+        Args:
+            arrays: the input arrays.
+            outputs: the output arrays.
+        """
         inputs = [arrays[i] for i in self._input_indexes_to_retain or ()]
         return (*inputs, *[outputs[i] for i in self._output_indexes_to_retain or ()])
 
@@ -349,6 +387,14 @@ class FunctionNode(Node):
     def add_hook(self, hook: Any, name: str | None = None) -> None:
         """Adds a hook to this function alone.
 
+        Args:
+            hook: a :class:`~minichainer.FunctionHook`.
+            name: its name; the hook's own by default.
+
+        Args:
+            hook: a :class:`~minichainer.FunctionHook`.
+            name: its name; the hook's own by default.
+
         Raises:
             TypeError: ``hook`` is not a FunctionHook.
             KeyError: there is a hook of that name.
@@ -364,7 +410,11 @@ class FunctionNode(Node):
         add_counted_hook(node._local_hooks, name, hook, self)
 
     def delete_hook(self, name: str) -> None:
-        """Removes a hook of this function."""
+        """Removes a hook of this function.
+
+        Args:
+            name: the name of the hook.
+        """
         if name not in self.local_function_hooks:
             raise KeyError(f'{self.label}: there is no hook named {name}')
         delete_counted_hook(self.local_function_hooks, name, self)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from minichainer._checks import native
 from minichainer._names import namespace as _namespace
 from minichainer.backend import get_array_types
+from minichainer.errors import GradcheckError, NondifferentiableError, UnresolvedError
 from minichainer.utils.type_check import InvalidType
 from minichainer.verification.arguments import (
     CHAINER_STYLE,
@@ -31,14 +32,7 @@ from minichainer.verification.command import main
 from minichainer.verification.finite_differences import numerical_grad
 from minichainer.verification.order_check import LOSS
 from minichainer.verification.positions import from_lucid, read_by_position, without_check_sparse_nnz
-from minichainer.verification.reporting.report import (
-    Failure,
-    GradcheckError,
-    GradientReport,
-    NondifferentiableError,
-    UnresolvedError,
-    error_of,
-)
+from minichainer.verification.reporting.report import Failure, GradientReport, error_of
 from minichainer.verification.self_test import self_test
 
 __all__ = [
@@ -100,8 +94,8 @@ def check_gradients(
     must not change, and :math:`J^T(a v) = a J^T v` bit by bit for powers of two. Then the slope of :math:`v \cdot f(x
     + t d)` at :math:`t = 0` is compared with :math:`(J^T v) \cdot d`, for random directions :math:`d` and random
     signed upstream gradients :math:`v`. The slope is measured with differences at several steps, whose agreement
-    gives an error estimate. Only after a mismatch are single elements measured, and causes searched. The number of
-    calls does not depend on the sizes of the arrays.
+    gives an error estimate. Only after a mismatch are single elements measured, and causes searched. So the number of
+    calls hardly grows with the sizes of the arrays.
 
     Args:
         func: Takes the inputs, returns a Variable, real or complex, or nested containers of Variables. None and

@@ -28,7 +28,11 @@ class Initializer:
         self.dtype = dtype
 
     def __call__(self, array: Any) -> None:
-        """Fills ``array`` in place."""
+        """Fills ``array`` in place.
+
+        Args:
+            array: the array to fill, of NumPy or CuPy.
+        """
         raise NotImplementedError(f'{type(self).__name__} must define __call__(array)')
 
     def _check_dtype(self, array: Any) -> None:

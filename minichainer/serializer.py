@@ -8,28 +8,10 @@ from typing import Any
 
 import numpy
 
-
-class SnapshotError(ValueError):
-    """A snapshot is damaged, or does not fit the object; nothing was loaded.
-
-    If single entries are the reason, the message names all of them.
-    """
-
-    def __str__(self) -> str:
-        # KeyError, a base of MissingEntryError, shows the repr of its argument, where line breaks are unreadable.
-        return str(self.args[0]) if self.args else ''
-
-
-class DamagedSnapshotError(SnapshotError):
-    """A file or some of its entries are not as they were written."""
-
-
-class MissingEntryError(SnapshotError, KeyError):
-    """The snapshot lacks entries, and nothing else is wrong with it. Chainer raises KeyError for that."""
-
-
-class EntryTypeError(SnapshotError, TypeError):
-    """An entry cannot become a value of the type that the object expects. Chainer raises TypeError for that."""
+from minichainer.errors import DamagedSnapshotError as DamagedSnapshotError
+from minichainer.errors import EntryTypeError as EntryTypeError
+from minichainer.errors import MissingEntryError as MissingEntryError
+from minichainer.errors import SnapshotError as SnapshotError
 
 
 def decoded(text: Any, kind: type) -> Any:

@@ -177,20 +177,34 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods, NamesO
         return self._known('item()').item()
 
     def transpose(self, *axes: Any) -> Variable:
-        """Permutes the axes: ``x.transpose(1, 0)``, ``x.transpose((1, 0))``, or all reversed."""
+        """Permutes the axes: ``x.transpose(1, 0)``, ``x.transpose((1, 0))``, or all reversed.
+
+        Args:
+            axes: ints, or one tuple or list of them.
+        """
         order: Any = axes
         if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
             order = axes[0]
         return ops.transpose(self, order or None)
 
     def reshape(self, *shape: Any) -> Variable:
-        """Gives it another shape: ``x.reshape(2, 3)`` or ``x.reshape((2, 3))``; one entry may be -1."""
+        """Gives it another shape: ``x.reshape(2, 3)`` or ``x.reshape((2, 3))``; one entry may be -1.
+
+        Args:
+            shape: ints, or one tuple or list of them.
+        """
         if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
             shape = tuple(shape[0])
         return ops.reshape(self, shape)
 
     def mean(self, axis: Any = None, *, weights: Any = None, keepdims: bool = False) -> Variable:
-        """The (weighted) mean over axes: ``functions.average``."""
+        """The (weighted) mean over axes: ``functions.average``.
+
+        Args:
+            axis: an int, a tuple of ints, or None for all axes.
+            weights: weights of the elements, or None.
+            keepdims: whether the axes remain, of length 1.
+        """
         return ops.average(self, axis, weights, keepdims)
 
     def __dlpack__(self, **kwargs: Any) -> Any:
@@ -251,7 +265,11 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods, NamesO
             self.edge.grad_value = None if self._data is None else self.xp.zeros_like(self._data)
 
     def addgrad(self, var: Variable) -> None:
-        """Adds the gradient of another Variable of the same shape to its own; on its own device."""
+        """Adds the gradient of another Variable of the same shape to its own; on its own device.
+
+        Args:
+            var: the other Variable.
+        """
         other = var.grad_var
         if other is None:
             return
@@ -267,7 +285,11 @@ class Variable(Place, Operators['Variable'], GraphMethods, DeviceMethods, NamesO
             self.grad = moved.copy() if grad is None else grad + moved
 
     def copydata(self, var: Variable) -> None:
-        """Copies the array of another Variable into its own; initializes either of them if necessary."""
+        """Copies the array of another Variable into its own; initializes either of them if necessary.
+
+        Args:
+            var: the other Variable.
+        """
         if var._data is None and self._data is not None and isinstance(var, Parameter):
             var.initialize(self.shape)
         if var._data is None:
@@ -448,6 +470,9 @@ def gradient_without_graph(array: Any) -> Variable:
 def as_variable(obj: Any) -> Variable:
     """The Variable itself, or an array as a Variable without a gradient.
 
+    Args:
+        obj: a Variable or an array.
+
     >>> import numpy as np, minichainer as chainer
     >>> chainer.as_variable(np.ones(2)).requires_grad
     False
@@ -460,7 +485,11 @@ def as_variable(obj: Any) -> Variable:
 
 
 def as_array(obj: Any) -> Any:
-    """The array of a Variable, or the array itself, converted if it is a ``numpy.matrix``."""
+    """The array of a Variable, or the array itself, converted if it is a ``numpy.matrix``.
+
+    Args:
+        obj: a Variable or an array.
+    """
     return obj if type(obj) is numpy.ndarray else obj.array if isinstance(obj, Variable) else native(obj)
 
 
@@ -472,6 +501,10 @@ class Parameter(Variable):
         shape: its shape; None to leave that open until :meth:`initialize`, or to take that of an array given as
             initializer.
         name: its name.
+        layout: None; Chainer's experimental layouts are not supported.
+
+    Raises:
+        ValueError: ``layout`` is something else.
 
     Its gradient is full of NaN until it is cleared or computed, so that a forgotten ``cleargrads`` shows.
 
@@ -527,6 +560,9 @@ class Parameter(Variable):
         ``zerograd`` have said before.
 
         If several threads find it uninitialized, one makes the array, and all use that.
+
+        Args:
+            shape: a tuple of ints.
         """
         found = self._data
         with one_at_a_time(self):
@@ -579,7 +615,11 @@ class Parameter(Variable):
         return super().device
 
     def to_device(self, device: Any) -> None:
-        """Moves array and gradient to a device; an uninitialized Parameter is made there later."""
+        """Moves array and gradient to a device; an uninitialized Parameter is made there later.
+
+        Args:
+            device: what :func:`~minichainer.get_device` takes.
+        """
         super().to_device(device)
         if self._data is None:
             self._initial_device = backend.get_device(device)

@@ -26,8 +26,8 @@ NATIVE = ROOT / PACKAGE / '_native'
 # Each room imports from itself and from those above it; a name stands for the module and all below it that have no
 # name of their own here.
 ROOMS = [
-    '_version _native _frames _misfits _names _former_names _elsewhere _not_arrays _unfitting_calls errors warnings '
-    'configuration _dtype types utils _text _lifetimes _locks _once allocator chainerx',
+    '_version _native _frames _misfits _names _former_names _elsewhere _not_arrays _unfitting_calls _widened errors '
+    'warnings configuration _dtype types utils _text _lifetimes _locks _once allocator chainerx',
     'backend _backend backends cuda _runtime_info device_resident utils.walker_alias _walker_alias',
     'kernels',
     'initializer initializers',

@@ -42,3 +42,30 @@ def test_every_command_explains_itself() -> None:
     targets = set(re.findall(r'^([a-z-]+):', makefile, flags=re.MULTILINE)) - {'help'}
     explained = set(re.findall(r"@echo 'make ([a-z-]+) ", makefile))
     assert targets == explained
+
+
+#: What texts do not say, and what they say instead: see docs/style.md.
+PHRASES = {
+    'is no array': 'is not an array',
+    'version 0.2 and what follows it': 'version 0.2 plus unreleased changes',
+    'but for': 'except for',
+    'the only door': 'is used through it only',
+    'stands at the node': 'is stored on the node',
+    'what is not certain': 'uncertain places',
+    'behind a seam': 'behind an interface',
+    'are no kink': 'are not kinks',
+    'on one place off': 'shifts by one position',
+    'that nobody holds': 'that is not referenced',
+}
+PHRASE = re.compile(rf'(?<!there )\b(?:{"|".join(PHRASES)})\b')
+
+
+def test_texts_are_plain_english() -> None:
+    pages = [ROOT / 'README.md', ROOT / 'CONTRIBUTING.md', ROOT / 'SECURITY.md', *(ROOT / 'docs').glob('*.md')]
+    texts = [path for path in [*pages, *(ROOT / 'minichainer').rglob('*.py')] if path.name != 'style.md']
+    found = [
+        f'{path.relative_to(ROOT)}: {phrase!r}; write {PHRASES[phrase]!r}, or reword it'
+        for path in texts
+        for phrase in PHRASE.findall(path.read_text(encoding='utf-8'))
+    ]
+    assert found == []

@@ -144,6 +144,12 @@ class Function:
         """Accepts anything, so that a call in the old style reaches the explanation in ``__call__``."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Raises RuntimeError, which says what to call.
+
+        Args:
+            args: anything.
+            kwargs: anything.
+        """
         name = type(self).__name__
         raise RuntimeError(
             f'{name}: an instance of an autograd Function cannot be called; make its methods static, forward(ctx, '

@@ -178,6 +178,11 @@ class set_grad_enabled(_Mode):
         set_grad_mode(*self._before[-1])
 
     def __call__(self, function: F) -> F:
+        """Decorates a function, which then runs in this mode; the mode in which it is decorated stays.
+
+        Args:
+            function: a function, coroutine function or generator function.
+        """
         if self._found is not None:
             set_grad_mode(*self._found)  # a decorator changes nothing before the function is called
             self._found = None

@@ -81,6 +81,7 @@ class save_on_cpu(saved_tensors_hooks):
 
     Args:
         pin_memory: copy into page-locked memory, which is faster.
+        device_type: accepted, as in torch, and not used: each array goes back to the device that it was on.
 
     >>> import numpy as np
     >>> from minichainer import autograd

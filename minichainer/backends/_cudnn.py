@@ -51,7 +51,11 @@ def should_use_cudnn(level: str, lowest_version: int = 0) -> bool:
 
 
 def should_use_cudnn_tensor_core(dtype: Any) -> bool:
-    """True if cuDNN should use tensor cores for ``dtype``, according to ``chainer.config.use_cudnn_tensor_core``."""
+    """True if cuDNN should use tensor cores for ``dtype``, according to ``chainer.config.use_cudnn_tensor_core``.
+
+    Args:
+        dtype: dtype of the arrays.
+    """
     setting = config.use_cudnn_tensor_core
     if setting not in _USE_LEVELS:
         raise ValueError(

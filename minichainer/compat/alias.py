@@ -261,7 +261,7 @@ def home_of(name: str) -> str | None:
 
 
 def _spec_of(home: str) -> ModuleSpec | None:
-    """The specification of a module of this package; None if there is none, or if what it is in is no package."""
+    """The specification of a module of this package; None if there is none, or if what it is in is not a package."""
     try:
         return importlib.util.find_spec(home)
     except ModuleNotFoundError:

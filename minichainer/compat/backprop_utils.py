@@ -75,7 +75,7 @@ def backprop_step(
     """
     lists = getattr(grad_inputs, 'get_as_list', None) or grad_inputs.__getitem__
     nodes = [func.inputs[i] for i in target_input_indexes]
-    others = len(func.inputs) - len(func.edges or ())  # indices of embeddings, which are no inputs here
+    others = len(func.inputs) - len(func.edges or ())  # indices of embeddings, which are not inputs here
     target_input_indexes = tuple([i - others for i in target_input_indexes])
     inherited = type(func).backward_accumulate is FunctionNode.backward_accumulate
     if inherited and 'backward_accumulate' not in vars(func):

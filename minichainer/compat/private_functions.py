@@ -114,7 +114,7 @@ class TestCase(NamedTuple):
 
 
 class TestCases:
-    """What Chainer's ``parameterize`` made of a class of tests; here it gives a class, which is no instance of this.
+    """What Chainer's ``parameterize`` made of a class of tests; here it gives a class, not an instance of this.
 
     Args:
         cases: for each class of tests, a TestCase.

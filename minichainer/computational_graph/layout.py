@@ -4,7 +4,7 @@ The steps are those of Sugiyama, Tagawa and Toda, "Methods for visual understand
 (IEEE Transactions on Systems, Man, and Cybernetics, 1981): layers, so that edges point downwards; points in between
 where an edge crosses a layer; an order in each layer by the means of the neighbours, against crossings; places
 near the neighbours. The last step solves a least-squares problem in each layer, by pooling adjacent violators (Barlow
-and Brunk, "The isotonic regression problem and its dual", 1972). All steps take linear time, but for sorting.
+and Brunk, "The isotonic regression problem and its dual", 1972). All steps take linear time, except for sorting.
 """
 
 from __future__ import annotations

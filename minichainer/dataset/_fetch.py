@@ -22,7 +22,7 @@ class _Broken(OSError):
     """A download that ended too early, or with other data than expected."""
 
 
-def fetch(urls: Sequence[str], path: str, md5: str | None) -> None:
+def fetch(urls: Sequence[str], path: str, checksum: str | None) -> None:
     """Downloads a file from the first address that works.
 
     Data are collected in ``path.part``, so that a later call can go on. ``path`` appears when all is there and
@@ -32,7 +32,7 @@ def fetch(urls: Sequence[str], path: str, md5: str | None) -> None:
     for url in urls:
         sys.stderr.write(f'Downloading from {url}...\n')
         try:
-            _download(_Part(url, path), md5)
+            _download(_Part(url, path), checksum)
             return
         except (OSError, http.client.HTTPException) as error:
             reasons.append((url, error))
@@ -42,17 +42,23 @@ def fetch(urls: Sequence[str], path: str, md5: str | None) -> None:
     ) from reasons[0][1]
 
 
-def check(path: str, md5: str | None) -> None:
+def check(path: str, checksum: str | None) -> None:
     """Raises OSError if a file has another checksum."""
-    found = None if md5 is None else _md5(path)
-    if found != md5:
+    if checksum is not None and (found := _digest(path, checksum)) != checksum:
         raise OSError(
-            f'{path} is broken: its MD5 checksum is {found}, expected {md5}; delete it, and it is downloaded anew'
+            f'{path} is broken: its {_algorithm(checksum)} checksum is {found}, expected {checksum}; delete it, and '
+            'it is downloaded anew'
         )
 
 
-def _md5(path: str) -> str:
-    digest = hashlib.md5(usedforsecurity=False)
+def _algorithm(checksum: str) -> str:
+    """The name of the algorithm that gives checksums of this length."""
+    return {32: 'MD5', 40: 'SHA1', 64: 'SHA256'}[len(checksum)]
+
+
+def _digest(path: str, checksum: str) -> str:
+    """The checksum of a file, of the same kind as another one."""
+    digest = hashlib.new(_algorithm(checksum), usedforsecurity=False)
     with open(path, 'rb') as file:
         while chunk := file.read(_CHUNK):
             digest.update(chunk)
@@ -96,13 +102,13 @@ class _Part:
         self.drop()
 
 
-def _download(part: _Part, md5: str | None) -> None:
+def _download(part: _Part, checksum: str | None) -> None:
     """Receives the whole file. Goes on after an interruption, as long as something is received in between."""
     for attempt in range(_ATTEMPTS):
         before = part.size()
         try:
             _receive(part)
-            _check_part(part, md5)
+            _check_part(part, checksum)
             part.finish()
             return
         except (OSError, http.client.HTTPException) as error:
@@ -113,11 +119,10 @@ def _download(part: _Part, md5: str | None) -> None:
                 raise
 
 
-def _check_part(part: _Part, md5: str | None) -> None:
-    found = None if md5 is None else _md5(part.path)
-    if found != md5:
+def _check_part(part: _Part, checksum: str | None) -> None:
+    if checksum is not None and (found := _digest(part.path, checksum)) != checksum:
         part.drop()
-        raise _Broken(f'the file received has the MD5 checksum {found}, expected {md5}')
+        raise _Broken(f'the file received has the {_algorithm(checksum)} checksum {found}, expected {checksum}')
 
 
 def _receive(part: _Part) -> None:

@@ -34,7 +34,12 @@ class Converter:
     """
 
     def __call__(self, batch: Sequence[Any], device: Any) -> Any:
-        """Converts a list of examples to an array, or to a tuple or dict of arrays."""
+        """Converts a list of examples to an array, or to a tuple or dict of arrays.
+
+        Args:
+            batch: list of examples.
+            device: device for the arrays, or None.
+        """
         raise NotImplementedError(f'{type(self).__name__} must define __call__(batch, device)')
 
 
@@ -375,7 +380,13 @@ class ConcatWithAsyncTransfer:
         self._conveyors: dict[int, Conveyor] = {}
 
     def __call__(self, batch: Sequence[Any], device: Any = None, padding: Any = None) -> Any:
-        """Converts a list of examples; see :func:`concat_examples`."""
+        """Converts a list of examples; see :func:`concat_examples`.
+
+        Args:
+            batch: list of examples.
+            device: device for the arrays, or None.
+            padding: what fills examples that are too short, or None.
+        """
         device = _get_device(device)
         arrays = concat_examples_func(batch, None, padding)
         if not isinstance(device, backend.GpuDevice):

@@ -37,5 +37,9 @@ class DatasetMixin:
         raise NotImplementedError(f'{type(self).__name__} must define __len__')
 
     def get_example(self, i: Any) -> Any:
-        """Returns the ``i``-th example; subclasses define it."""
+        """Returns the ``i``-th example; subclasses define it.
+
+        Args:
+            i: the index, from 0 to ``len(self) - 1``.
+        """
         raise NotImplementedError(f'{type(self).__name__} must define get_example(i)')

@@ -96,15 +96,16 @@ def cached_download(url: str) -> str:
     return cached_file([url])
 
 
-def cached_file(urls: Sequence[str], md5: str | None = None) -> str:
+def cached_file(urls: Sequence[str], checksum: str | None = None) -> str:
     """:func:`cached_download` of a file with several addresses, or a known checksum.
 
     The copy has the name that Chainer gives to the file of the first address. One process downloads, others wait for
     it. A download that broke goes on where it was, if the server can do that.
 
     Args:
-        urls: addresses of the same file, tried in turn.
-        md5 (str): checksum, 32 hexadecimal digits; ``None`` checks nothing but the size.
+        urls: addresses of the same file, tried in turn, those by plain http last.
+        checksum (str): hexadecimal digits of the MD5, SHA-1 or SHA-256 checksum, which their number tells; a file
+            with another one never gets the name of the copy. ``None`` checks nothing but the size.
 
     Raises:
         OSError: no address works, or the file has another checksum. The message names the file to put there by hand.
@@ -119,9 +120,9 @@ def cached_file(urls: Sequence[str], md5: str | None = None) -> str:
     if not os.path.exists(path):
         with file_lock(f'{path}.lock'):
             if not os.path.exists(path):
-                fetch(urls, path, md5)
+                fetch(sorted(urls, key=lambda url: url.startswith('http:')), path, checksum)
                 return path
-    check(path, md5)
+    check(path, checksum)
     return path
 
 

@@ -46,4 +46,13 @@ class Iterator:
         """Releases threads, processes and files; may be called more than once."""
 
     def serialize(self, serializer: Any) -> None:
-        """Saves or restores the position."""
+        """Saves or restores the position.
+
+        Args:
+            serializer: a :class:`~minichainer.Serializer` to save, or a :class:`~minichainer.Deserializer` to
+                restore.
+
+        Args:
+            serializer: a :class:`~minichainer.Serializer` to save, or a :class:`~minichainer.Deserializer` to
+                restore.
+        """

@@ -75,9 +75,9 @@ def reading(name: str, path: str) -> Iterator[None]:
         ) from error
 
 
-def source(name: str, urls: list[str], md5: str | None, read: Callable[[str], Any]) -> Any:
+def source(name: str, urls: list[str], checksum: str | None, read: Callable[[str], Any]) -> Any:
     """What ``read`` finds in a file that is downloaded."""
-    path = cached_file(urls, md5)
+    path = cached_file(urls, checksum)
     with reading(name, path):
         try:
             return read(path)

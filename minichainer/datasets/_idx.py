@@ -21,7 +21,7 @@ class Source:
 
     name: str
     folder: str
-    #: Folders that have all four files; the first is Chainer's.
+    #: Folders that have all four files; the first is Chainer's, and names the copies. Those by https come first.
     urls: tuple[str, ...]
     #: MD5 checksums of images and labels, for training and test.
     md5: dict[str, str | None]

@@ -11,7 +11,10 @@ from minichainer.datasets._idx import Source
 _SOURCE = Source(
     name='get_fashion_mnist',
     folder='fashion-mnist',
-    urls=('http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/',),
+    urls=(
+        'http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/',
+        'https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/',
+    ),
     md5={
         'train-images-idx3-ubyte.gz': '8d4fb7e6c68d591d4c3dfef9ec88bf0d',
         'train-labels-idx1-ubyte.gz': '25c81989df183df01b3e8a0aad5dffbe',

@@ -152,7 +152,11 @@ class ZippedImageDataset(DatasetMixin):
     def get_example(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, i_or_filename: int | str
     ) -> numpy.ndarray:
-        """Returns an image by its position or name."""
+        """Returns an image by its position or name.
+
+        Args:
+            i_or_filename: position or name in the archive.
+        """
         name = i_or_filename if isinstance(i_or_filename, str) else self._paths[i_or_filename]
         archive = self._archive.get()
         if name not in archive.NameToInfo:

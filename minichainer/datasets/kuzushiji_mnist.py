@@ -11,7 +11,7 @@ from minichainer.datasets._idx import Source
 _SOURCE = Source(
     name='get_kuzushiji_mnist',
     folder='kuzushiji_mnist',
-    urls=('http://codh.rois.ac.jp/kmnist/dataset/kmnist/',),
+    urls=('http://codh.rois.ac.jp/kmnist/dataset/kmnist/', 'https://codh.rois.ac.jp/kmnist/dataset/kmnist/'),
     md5={
         'train-images-idx3-ubyte.gz': 'bdb82020997e1d708af4cf47b453dcf7',
         'train-labels-idx1-ubyte.gz': 'e144d726b3acfaa3e44228e80efcd344',

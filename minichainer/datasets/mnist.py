@@ -11,7 +11,11 @@ from minichainer.datasets._idx import Source
 _SOURCE = Source(
     name='get_mnist',
     folder='mnist',
-    urls=('http://yann.lecun.com/exdb/mnist/', 'https://ossci-datasets.s3.amazonaws.com/mnist/'),
+    urls=(
+        'http://yann.lecun.com/exdb/mnist/',
+        'https://ossci-datasets.s3.amazonaws.com/mnist/',
+        'https://yann.lecun.com/exdb/mnist/',
+    ),
     md5={
         'train-images-idx3-ubyte.gz': 'f68b3c2dcbeaaa9fbdd348bbdeb94873',
         'train-labels-idx1-ubyte.gz': 'd53e105ee54ea40749a09fcbcd1e9432',

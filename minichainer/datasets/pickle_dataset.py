@@ -48,7 +48,11 @@ class PickleDatasetWriter:
         self.close()
 
     def write(self, x: Any) -> None:
-        """Adds an example. Nothing is written if it cannot be pickled."""
+        """Adds an example. Nothing is written if it cannot be pickled.
+
+        Args:
+            x: the example, an object that :mod:`pickle` can write.
+        """
         content = pickle.dumps(x, self._protocol)
         with self._lock:
             self._writer.write(content)
@@ -99,7 +103,11 @@ class PickleDataset(DatasetMixin):
         return len(self._positions)
 
     def get_example(self, index: int) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Returns an example."""
+        """Returns an example.
+
+        Args:
+            index: the position of the example.
+        """
         position = self._positions[index]
         with self._lock:
             reader = self._opened()

@@ -8,7 +8,7 @@ import numpy
 
 from minichainer.datasets import _archive, _images
 
-_URL = 'http://ufldl.stanford.edu/housenumbers/'
+_URLS = ('http://ufldl.stanford.edu/housenumbers/', 'https://ufldl.stanford.edu/housenumbers/')
 _MD5: dict[str, str | None] = {
     'train': 'e26dedcc434d2e4c54c9b2d4a06d8373',
     'test': 'eb5a983be6a315427106f1b164d9cef3',
@@ -58,7 +58,8 @@ def _prepare(raw: _archive.Arrays, withlabel: bool, scale: float, dtype: Any, la
 
 def _arrays(part: str) -> _archive.Arrays:
     def make() -> _archive.Arrays:
-        found: _archive.Arrays = _archive.source('get_svhn', [f'{_URL}{part}_32x32.mat'], _MD5[part], _read)
+        urls = [f'{url}{part}_32x32.mat' for url in _URLS]
+        found: _archive.Arrays = _archive.source('get_svhn', urls, _MD5[part], _read)
         return found
 
     return _archive.arrays('get_svhn', 'svhn', f'{part}.npz', ('x', 'y'), make)

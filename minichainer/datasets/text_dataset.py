@@ -74,7 +74,11 @@ class TextDataset(DatasetMixin):
         return len(self._positions)
 
     def get_example(self, idx: int) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Returns a line with its end, or a tuple of lines."""
+        """Returns a line with its end, or a tuple of lines.
+
+        Args:
+            idx: the number of the line.
+        """
         idx = operator.index(idx)
         if not 0 <= idx < len(self):
             raise IndexError(f'TextDataset: index {idx} is out of range for {len(self)} examples')

@@ -37,7 +37,14 @@ class RandomInitializer(Initializer):
         super().__init__(dtype)
 
     def spread(self, shape: tuple[int, ...]) -> float:
-        """The standard deviation, or half the width, of the distribution for an array."""
+        """The standard deviation, or half the width, of the distribution for an array.
+
+        Args:
+            shape: the shape of the array.
+
+        Args:
+            shape: the shape of the array.
+        """
         return self.scale
 
     def generator(self, array: Any) -> Any:

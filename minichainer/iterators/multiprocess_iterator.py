@@ -7,7 +7,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minichainer.dataset.iterator import Iterator
-from minichainer.errors import check_ints
+from minichainer.errors import check_ints, check_numbers
 from minichainer.iterators._position import Plan, Position, PositionedIterator
 from minichainer.iterators._random_state import TaskSeeds
 from minichainer.serializer import Serializer
@@ -45,8 +45,8 @@ class MultiprocessIterator(PositionedIterator, Iterator):
         batch_size (int): Number of examples in a mini-batch.
         repeat (bool): Whether to start again after the last example.
         shuffle (bool): Whether each epoch has a new random order (the default).
-        n_processes (int): Number of processes; the number of processors when omitted.
-        n_prefetch (int): Number of mini-batches to read ahead, at least 1.
+        n_processes (int): Number of processes; the number of processors when omitted or 0.
+        n_prefetch (int): Number of mini-batches to read ahead; less than 1 is taken as 1.
         shared_mem (int): Number of bytes for each example in memory that is shared between processes; as many as
             needed when omitted. Examples that are larger are sent through a pipe, which is slower.
         order_sampler: See :class:`SerialIterator`.
@@ -55,7 +55,9 @@ class MultiprocessIterator(PositionedIterator, Iterator):
             limits leaks of memory; ``None`` for never.
 
     Raises:
-        ValueError: An argument is out of its range.
+        TypeError: A number is not one.
+        ValueError: ``batch_size`` or ``maxtasksperchild`` is less than 1; ``n_processes``, ``shared_mem`` or
+            ``dataset_timeout`` is negative.
 
     .. admonition:: Example
 
@@ -90,12 +92,14 @@ class MultiprocessIterator(PositionedIterator, Iterator):
         maxtasksperchild: int | None = None,
     ) -> None:
         check_ints('MultiprocessIterator', n_prefetch=n_prefetch)
-        _check_not_negative(n_processes=n_processes, shared_mem=shared_mem, maxtasksperchild=maxtasksperchild)
+        _check_range(0, n_processes=n_processes, shared_mem=shared_mem)
+        _check_range(1, maxtasksperchild=maxtasksperchild)
+        _check_timeout(dataset_timeout)
         self.n_processes = n_processes or multiprocessing.cpu_count()
         self.n_prefetch = max(n_prefetch, 1)
         self.shared_mem = shared_mem
         self.dataset_timeout = dataset_timeout
-        self._maxtasksperchild = maxtasksperchild or None
+        self._maxtasksperchild = maxtasksperchild
         self._seeds = TaskSeeds()
         self._forget()
         self._setup(Plan(dataset, batch_size, repeat, shuffle, order_sampler))
@@ -230,10 +234,18 @@ def _take(parts: list[Part]) -> list[Any]:
     return [example for part in parts for example in part.take()]
 
 
-def _check_not_negative(**values: int | None) -> None:
+def _check_range(least: int, **values: int | None) -> None:
     for name, value in values.items():
         if value is None:
             continue
         check_ints('MultiprocessIterator', **{name: value})
-        if value < 0:
-            raise ValueError(f'MultiprocessIterator: {name} must be at least 0 or None, got {value}')
+        if value < least:
+            raise ValueError(f'MultiprocessIterator: {name} must be at least {least} or None, got {value}')
+
+
+def _check_timeout(seconds: float | None) -> None:
+    if seconds is None:
+        return
+    check_numbers('MultiprocessIterator', dataset_timeout=seconds)
+    if not seconds >= 0:
+        raise ValueError(f'MultiprocessIterator: dataset_timeout must be at least 0 seconds or None, got {seconds}')

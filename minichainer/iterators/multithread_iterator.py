@@ -31,8 +31,12 @@ class MultithreadIterator(PositionedIterator, Iterator):
         batch_size (int): Number of examples in a mini-batch.
         repeat (bool): Whether to start again after the last example.
         shuffle (bool): Whether each epoch has a new random order (the default).
-        n_threads (int): Number of threads.
+        n_threads (int): Number of threads; what :class:`~concurrent.futures.ThreadPoolExecutor` takes if None.
         order_sampler: See :class:`SerialIterator`.
+
+    Raises:
+        TypeError: A number is not one.
+        ValueError: ``batch_size`` or ``n_threads`` is less than 1.
 
     .. admonition:: Example
 
@@ -61,6 +65,8 @@ class MultithreadIterator(PositionedIterator, Iterator):
     ) -> None:
         if n_threads is not None:
             check_ints('MultithreadIterator', n_threads=n_threads)
+            if n_threads < 1:
+                raise ValueError(f'MultithreadIterator: n_threads must be at least 1, got {n_threads}')
         self.n_threads = n_threads
         self._setup(Plan(dataset, batch_size, repeat, shuffle, order_sampler))
 

@@ -62,7 +62,11 @@ class ShuffleOrderSampler(OrderSampler):
         return order
 
     def serialize(self, serializer: Any) -> None:
-        """Saves or restores the sampler's own random state, if it has one."""
+        """Saves or restores the sampler's own random state, if it has one.
+
+        Args:
+            serializer: a serializer, or a deserializer.
+        """
         if not is_generator(self._random):
             return
         if isinstance(serializer, Serializer):

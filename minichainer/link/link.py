@@ -74,6 +74,12 @@ class Link(ParameterTree):
             self.add_param(name, shape, dtype=dtype)
 
     def __call__(self: _Called[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Calls ``forward``, and before and after it the hooks of links.
+
+        Args:
+            args: what ``forward`` takes.
+            kwargs: what ``forward`` takes by name.
+        """
         local_hooks = self._local_link_hooks
         if local_hooks or link_hook.active:
             hooks = [*link_hook.get_link_hooks().values(), *(local_hooks or {}).values()]
@@ -153,7 +159,11 @@ class Link(ParameterTree):
 
     @classmethod
     def from_params(cls, *args: Any, **kwargs: Any) -> Link:
-        """Makes a link from existing parameters; some subclasses define it."""
+        """Makes a link from existing parameters; some subclasses define it.
+
+        Args:
+            args: the parameters, Variables.
+        """
         raise NotImplementedError(f'{cls.__name__} does not implement `from_params`.')
 
     def _copied_sharing(self) -> Self:

@@ -123,18 +123,30 @@ class Optimizer(LossScaling, NamesOfOptimizers):
         self._set_up_hooks().add(hook, name, timing)
 
     def remove_hook(self, name: str) -> None:
-        """Removes the hook that was added under this name (KeyError if there is none)."""
+        """Removes the hook that was added under this name (KeyError if there is none).
+
+        Args:
+            name: the name of the hook.
+        """
         self._set_up_hooks().remove(name)
 
     def call_hooks(self, timing: str = 'pre') -> None:
-        """Calls the hooks of one timing, 'pre' or 'post', in the order they were added."""
+        """Calls the hooks of one timing, 'pre' or 'post', in the order they were added.
+
+        Args:
+            timing: 'pre' for those before the update, 'post' for those after it.
+        """
         hooks = self._set_up_hooks().of(timing)
         if hooks:
             for hook in list(hooks.values()):
                 self.call_hook(hook)
 
     def call_hook(self, hook: Callable[..., None]) -> None:
-        """Calls one hook: for each parameter, or once for the optimizer."""
+        """Calls one hook: for each parameter, or once for the optimizer.
+
+        Args:
+            hook: the hook.
+        """
         if getattr(hook, 'call_for_each_param', False):
             params = each_once(self.target.params())
             together = getattr(hook, 'call_together', None)

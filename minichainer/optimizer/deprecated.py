@@ -9,7 +9,11 @@ from minichainer import optimizer_hooks
 
 
 def make_deprecation_message(module_name: str) -> str:
-    """Returns the warning for a hook used under its name from Chainer v3."""
+    """Returns the warning for a hook used under its name from Chainer v3.
+
+    Args:
+        module_name: the name of the hook.
+    """
     return (
         f'chainer.optimizer.{module_name} is deprecated from v4. Use chainer.optimizer_hooks.{module_name} instead.'
     )

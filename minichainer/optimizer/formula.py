@@ -97,6 +97,10 @@ class FormulaRule(UpdateRule):
 
         By default these are the declared hyperparameters. They may depend on ``hyperparam``, :attr:`t` and
         :attr:`group_token`.
+
+        Args:
+            hyperparam: the hyperparameters, as attributes.
+            dtype: dtype of the computation.
         """
         return tuple(map(getattr, repeat(hyperparam), self._arguments))
 
@@ -105,11 +109,25 @@ class FormulaRule(UpdateRule):
     def formula(
         xp: Any, coefficients: Any, temporaries: Any, param: Any, grad: Any, *states: Any, **none: Any
     ) -> None:
-        """Changes ``param`` and ``states`` in place, but not ``grad``; ``temporaries`` are scratch arrays."""
+        """Changes ``param`` and ``states`` in place, but not ``grad``; ``temporaries`` are scratch arrays.
+
+        Args:
+            xp: NumPy or CuPy.
+            coefficients: what :meth:`coefficients` returns, as 0-d arrays.
+            temporaries: as many arrays to compute in as the class declares.
+            param: array of the parameter.
+            grad: its gradient.
+            states: arrays of the declared states.
+        """
         raise NotImplementedError('a FormulaRule must define formula')
 
     def operands(self, coefficients: tuple[Any, ...], dtype: np.dtype[Any]) -> tuple[np.ndarray | None, ...]:
-        """Returns the coefficients as 0-d arrays, which NumPy combines with arrays faster than Python numbers."""
+        """Returns the coefficients as 0-d arrays, which NumPy combines with arrays faster than Python numbers.
+
+        Args:
+            coefficients: numbers, or None.
+            dtype: their dtype.
+        """
         try:
             return tuple(map(_operand, coefficients, repeat(dtype)))
         except TypeError:
@@ -122,7 +140,13 @@ class FormulaRule(UpdateRule):
             self.apply(param, self.coefficients(self.hyperparam, dtype), dtype)
 
     def apply(self, param: Parameter, coefficients: tuple[Any, ...], dtype: np.dtype[Any]) -> None:
-        """Applies the formula to the NumPy arrays of a parameter."""
+        """Applies the formula to the NumPy arrays of a parameter.
+
+        Args:
+            param: the parameter.
+            coefficients: what :meth:`operands` returns.
+            dtype: dtype of the computation.
+        """
         states = self.states_for(param)
         arrays = [param._data, param.grad, *states]
         if not param._data.flags.writeable:
@@ -153,6 +177,9 @@ class FormulaRule(UpdateRule):
 
     def states_for(self, param: Parameter) -> list[Any]:
         """Returns the states in the order of their declarations; missing ones get their initial values.
+
+        Args:
+            param: the parameter.
 
         Raises:
             ValueError: a state or the gradient has another shape than the parameter.

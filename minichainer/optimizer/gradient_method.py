@@ -209,7 +209,11 @@ class GradientMethod(Optimizer):
         loss.backward(loss_scale=self._loss_scale)
 
     def use_cleargrads(self, use: bool = True) -> None:
-        """Deprecated: choose ``cleargrads`` (the default) or ``zerograds`` before a backward pass."""
+        """Deprecated: choose ``cleargrads`` (the default) or ``zerograds`` before a backward pass.
+
+        Args:
+            use: True for ``cleargrads``.
+        """
         warnings.warn(
             'use_cleargrads is deprecated: cleargrads is used unless zerograds is requested',
             DeprecationWarning,

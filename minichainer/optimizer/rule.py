@@ -123,7 +123,11 @@ class UpdateRule:
         self._hooks.add(hook, name, timing)
 
     def remove_hook(self, name: str) -> None:
-        """Removes the hook that was added under this name (KeyError if there is none)."""
+        """Removes the hook that was added under this name (KeyError if there is none).
+
+        Args:
+            name: the name of the hook.
+        """
         (self._hooks or HookSet()).remove(name)
 
     def update(self, param: Parameter) -> None:
@@ -189,22 +193,38 @@ class UpdateRule:
                 timed(hook_name(hook), hook, self, param)
 
     def update_core(self, param: Parameter) -> None:
-        """Changes ``param.array`` in place; by default through the method for its device."""
+        """Changes ``param.array`` in place; by default through the method for its device.
+
+        Args:
+            param: the parameter; its ``grad`` is the gradient.
+        """
         if param._data is None or isinstance(param._data, np.ndarray):
             self.update_core_cpu(param)
         else:
             self.update_core_gpu(param)
 
     def update_core_cpu(self, param: Parameter) -> None:
-        """Changes ``param.array``, a NumPy array, in place."""
+        """Changes ``param.array``, a NumPy array, in place.
+
+        Args:
+            param: the parameter; its ``grad`` is the gradient.
+        """
         raise NotImplementedError(f'{type(self).__name__} defines neither update_core nor update_core_cpu')
 
     def update_core_gpu(self, param: Parameter) -> None:
-        """Changes ``param.array``, a CuPy array, in place."""
+        """Changes ``param.array``, a CuPy array, in place.
+
+        Args:
+            param: the parameter; its ``grad`` is the gradient.
+        """
         raise NotImplementedError(f'{type(self).__name__} defines neither update_core nor update_core_gpu')
 
     def init_state(self, param: Parameter) -> None:
-        """Fills :attr:`state` with the declared arrays; called before the first update."""
+        """Fills :attr:`state` with the declared arrays; called before the first update.
+
+        Args:
+            param: the parameter; its ``grad`` is the gradient.
+        """
         for name in self._kept_states(self.hyperparam):
             self._state[name] = self._declared_states[name].array_for(param._data)
 
@@ -273,7 +293,11 @@ class UpdateRule:
         return tuple(probe._state)
 
     def use_fp32_update(self, flag: bool = True) -> None:
-        """Updates a float16 parameter through a float32 copy (mixed precision), or stops doing so."""
+        """Updates a float16 parameter through a float32 copy (mixed precision), or stops doing so.
+
+        Args:
+            flag: True to do so, False to stop.
+        """
         self._use_fp32_update = flag
 
 

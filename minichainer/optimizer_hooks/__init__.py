@@ -94,6 +94,12 @@ class WeightDecay(_ForEachParameter):
         self.rate = rate
 
     def __call__(self, rule: Any, param: Any) -> None:
+        """Adds the decay to the gradient of a parameter.
+
+        Args:
+            rule: the update rule of the parameter.
+            param: the parameter; without a gradient nothing is done.
+        """
         array, grad = param._data, param.grad
         if array is not None and grad is not None:
             rate = self.rate * _scale_of(param)
@@ -128,6 +134,12 @@ class Lasso(_ForEachParameter):
         self.rate = rate
 
     def __call__(self, rule: Any, param: Any) -> None:
+        """Adds the decay to the gradient of a parameter.
+
+        Args:
+            rule: the update rule of the parameter.
+            param: the parameter; without a gradient nothing is done.
+        """
         array, grad = param._data, param.grad
         if array is not None and grad is not None:
             rate = self.rate * _scale_of(param)
@@ -170,6 +182,11 @@ class GradientClipping:
         self.threshold = threshold
 
     def __call__(self, opt: Any) -> None:
+        """Scales all gradients, if their norm is larger than the threshold.
+
+        Args:
+            opt: the optimizer, whose ``target`` has the gradients.
+        """
         params = [param for param in each_once(opt.target.params()) if param.grad is not None]
         if params and all(isinstance(p.grad, cuda.ndarray) and p.grad.dtype.kind == 'f' for p in params):
             self._clip_on_devices([(param.grad, _scale_of(param)) for param in params])
@@ -215,6 +232,12 @@ class GradientHardClipping(_ForEachParameter):
         self.upper_bound = upper_bound
 
     def __call__(self, rule: Any, param: Any) -> None:
+        """Clips the gradient of a parameter.
+
+        Args:
+            rule: the update rule of the parameter.
+            param: the parameter; without a gradient nothing is done.
+        """
         grad = param.grad
         if grad is not None:
             lower, upper = (bound * _scale_of(param) for bound in (self.lower_bound, self.upper_bound))
@@ -275,6 +298,12 @@ class GradientNoise(_ForEachParameter):
         self.noise_func = noise_func
 
     def __call__(self, rule: Any, param: Any) -> None:
+        """Adds noise to the gradient of a parameter.
+
+        Args:
+            rule: the update rule of the parameter.
+            param: the parameter; without a gradient nothing is done.
+        """
         grad = param.grad
         if grad is not None:
             noise = self.noise_func(get_array_module(grad), grad.shape, grad.dtype, self, rule)
@@ -330,6 +359,12 @@ class GradientLARS(_ForEachParameter):
         self.eps = eps
 
     def __call__(self, rule: Any, param: Any) -> None:
+        """Scales the gradient of a parameter.
+
+        Args:
+            rule: the update rule of the parameter.
+            param: the parameter; without a gradient nothing is done.
+        """
         array, grad = param._data, param.grad
         if array is None or grad is None:
             return

@@ -128,7 +128,8 @@ class Adam(GradientMethod, rule=AdamRule):
     Ba, *Adam: a method for stochastic optimization*, ICLR 2015, https://arxiv.org/abs/1412.6980
 
     Raises:
-        ValueError: on update, ``eps`` is zero in the dtype of the computation.
+        ValueError: on update, ``eps`` is not 0 and rounds to 0 in the dtype of the computation. With 0, elements
+            whose gradients have all been 0 become NaN.
 
     >>> import numpy as np, minichainer as chainer
     >>> model = chainer.Link()

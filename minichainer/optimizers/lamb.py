@@ -78,7 +78,8 @@ class LAMB(GradientMethod, rule=LAMBRule):
     optimization for deep learning: training BERT in 76 minutes*, ICLR 2020, https://arxiv.org/abs/1904.00962
 
     Raises:
-        ValueError: on update, ``eps`` is zero in the dtype of the computation.
+        ValueError: on update, ``eps`` is not 0 and rounds to 0 in the dtype of the computation. With 0, elements
+            whose gradients have all been 0 become NaN.
 
     >>> import numpy as np, minichainer as chainer
     >>> model = chainer.Link()

@@ -65,7 +65,8 @@ class RAdam(GradientMethod, rule=RAdamRule):
     the adaptive learning rate and beyond*, ICLR 2020, https://arxiv.org/abs/1908.03265
 
     Raises:
-        ValueError: on update, ``eps`` is zero in the dtype of the computation.
+        ValueError: on update, ``eps`` is not 0 and rounds to 0 in the dtype of the computation. With 0, elements
+            whose gradients have all been 0 become NaN.
 
     >>> import numpy as np, minichainer as chainer
     >>> model = chainer.Link()

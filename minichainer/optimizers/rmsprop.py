@@ -56,7 +56,8 @@ class RMSprop(GradientMethod, rule=RMSpropRule):
     From Tieleman, Hinton, *Lecture 6.5 of Neural Networks for Machine Learning*, 2012.
 
     Raises:
-        ValueError: on update, ``eps`` is zero in the dtype of the computation.
+        ValueError: on update, ``eps`` is not 0 and rounds to 0 in the dtype of the computation. With 0, elements
+            whose gradients have all been 0 become NaN.
 
     >>> import numpy as np, minichainer as chainer
     >>> model = chainer.Link()

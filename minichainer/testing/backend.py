@@ -124,7 +124,11 @@ class BackendConfig:
         return marks
 
     def get_array(self, np_array: Any) -> Any:
-        """An array, or a list or tuple of arrays, on the device of these settings."""
+        """An array, or a list or tuple of arrays, on the device of these settings.
+
+        Args:
+            np_array: a NumPy array, a list or a tuple of them, or None.
+        """
         return self.device.send(np_array)
 
 
@@ -144,7 +148,7 @@ def inject_backend_tests(
         params: Dicts of settings, as :class:`BackendConfig` takes.
 
     Raises:
-        TypeError: ``params`` is no list of dicts.
+        TypeError: ``params`` is not a list of dicts.
         ValueError: The class has no test of a name in ``method_names``.
 
     Source: documentation of ``chainer.testing.inject_backend_tests``.

@@ -47,8 +47,10 @@ def assert_warns(expected: type[Warning] | tuple[type[Warning], ...]) -> Iterato
         warnings.warn_explicit(w.message, w.category, w.filename, w.lineno, source=w.source)
 
 
-def patch(target: str, *args: Any, **kwargs: Any) -> Any:
+class _Patch:
     """``unittest.mock.patch``: replaces an object during a test or a ``with`` block.
+
+    ``patch.object``, ``patch.dict``, ``patch.multiple`` and ``patch.stopall`` are there too.
 
     Args:
         target: Where the object is, ``'package.module.name'``.
@@ -63,7 +65,18 @@ def patch(target: str, *args: Any, **kwargs: Any) -> Any:
     ...     os.getcwd()
     'nowhere'
     """
-    return unittest.mock.patch(target, *args, **kwargs)
+
+    def __call__(self, target: str, *args: Any, **kwargs: Any) -> Any:
+        """As ``unittest.mock.patch``."""
+        return unittest.mock.patch(target, *args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith('__'):  # with those of a function, ``inspect`` would take it for that function
+            raise AttributeError(name)
+        return getattr(unittest.mock.patch, name)
+
+
+patch = _Patch()
 
 
 def with_requires(*requirements: str) -> Callable[[Any], Any]:

@@ -28,7 +28,7 @@ def parameterize(*params: dict[str, Any]) -> Callable[[type], type]:
         params: Dicts from names of attributes to values. Usually made by :func:`product`.
 
     Raises:
-        TypeError: An argument is no dict with text as keys, or something other than a class is decorated.
+        TypeError: An argument is not a dict with text as keys, or something other than a class is decorated.
 
     Source: documentation of ``chainer.testing.parameterize``.
 
@@ -168,7 +168,7 @@ def from_pytest_parameterize(names: str, values: Sequence[Any]) -> list[dict[str
         values: One tuple of values per case, or one value where there is a single name.
 
     Raises:
-        TypeError: ``names`` is no text.
+        TypeError: ``names`` is not text.
         ValueError: A case has not as many values as there are names.
 
     Source: documentation of ``chainer.testing.from_pytest_parameterize``.

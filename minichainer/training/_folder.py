@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable
 from typing import Any
 
+from minichainer.errors import FolderInUseError
 from minichainer.serializers._file_lock import FileLock
 from minichainer.serializers._replacing import remove_leftovers
 
@@ -28,7 +29,7 @@ def in_own_folder(run: Callable[[Any, bool], None]) -> Callable[..., None]:
 def call_in_folder(folder: str, call: Callable[[], None], is_shared: bool = False) -> None:
     """Makes the folder, and keeps other trainers out of it during a call.
 
-    Files that a killed run has left half written are removed. This is no context manager: the end of one may be
+    Files that a killed run has left half written are removed. This is not a context manager: the end of one may be
     interrupted before its first line, and the folder would stay locked.
 
     Args:
@@ -64,10 +65,6 @@ def _in_use(folder: str, holder: str) -> FolderInUseError:
         'each would overwrite the files of the other; pass another folder as Trainer(out=...), or wait until it '
         'has ended; nothing was trained'
     )
-
-
-class FolderInUseError(RuntimeError, OSError):
-    """Two trainers were to write into one folder at the same time."""
 
 
 def _check_writable(folder: str) -> None:

@@ -80,7 +80,11 @@ class IntervalTrigger(ProgressMemory):
         self.count = 0
 
     def __call__(self, trainer: Any) -> bool:
-        """Returns whether an interval has ended since the last call."""
+        """Returns whether an interval has ended since the last call.
+
+        Args:
+            trainer: the trainer, whose iteration and epoch count.
+        """
         before, now = self._advance(trainer.updater, self.unit)
         self.count = int(now // self.period)
         return before // self.period != now // self.period

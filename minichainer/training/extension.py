@@ -51,20 +51,39 @@ class Extension:
             return type(self).__name__
 
     def __call__(self, trainer: Any) -> Any:
-        """Does the work; called if the trigger fires, after the update of the iteration."""
+        """Does the work; called if the trigger fires, after the update of the iteration.
+
+        Args:
+            trainer: the trainer, with its ``updater``, ``observation`` and ``out``.
+        """
         raise NotImplementedError(f'{type(self).__name__} must define __call__(trainer)')
 
     def initialize(self, trainer: Any) -> None:
-        """Called once when the run starts, after a snapshot was loaded, before the first update."""
+        """Called once when the run starts, after a snapshot was loaded, before the first update.
+
+        Args:
+            trainer: the trainer, with its ``updater``, ``observation`` and ``out``.
+        """
 
     def on_error(self, trainer: Any, exc: Exception, tb: Any) -> None:
-        """Called with the exception that ended the run and its traceback, before :meth:`finalize`."""
+        """Called with the exception that ended the run and its traceback, before :meth:`finalize`.
+
+        Args:
+            trainer: the trainer, with its ``updater``, ``observation`` and ``out``.
+            exc: the exception.
+            tb: its traceback.
+        """
 
     def finalize(self) -> None:
         """Called once at the end of the run, also after an error."""
 
     def serialize(self, serializer: Any) -> None:
-        """Saves or restores the state; part of a snapshot of the trainer."""
+        """Saves or restores the state; part of a snapshot of the trainer.
+
+        Args:
+            serializer: a :class:`~minichainer.Serializer` to save, or a :class:`~minichainer.Deserializer` to
+                restore.
+        """
 
 
 def make_extension(

@@ -178,6 +178,9 @@ class Trainer(NamesOfTrainers):
         """Returns the extension of this name.
 
         Raises :class:`ValueError` if there is none.
+
+        Args:
+            name: the name under which it was added.
         """
         if name not in self._extensions:
             raise ValueError(f'Trainer: extension {name} not found; there are {sorted(self._extensions)}')
@@ -320,6 +323,10 @@ class Trainer(NamesOfTrainers):
         when the run begins.
         CuPy's states cannot be saved: each time the trainer is saved, the GPUs that have models get a new seed, and
         they get it again when a resumed run begins.
+
+        Args:
+            serializer: a :class:`~minichainer.Serializer` to save, or a :class:`~minichainer.Deserializer` to
+                restore.
         """
         self.updater.serialize(serializer['updater'])
         _call(self.stop_trigger, 'serialize', serializer['stop_trigger'])

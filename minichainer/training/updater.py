@@ -10,13 +10,21 @@ class Updater:
     """
 
     def connect_trainer(self, trainer: Any) -> None:
-        """Called by a trainer that uses this updater."""
+        """Called by a trainer that uses this updater.
+
+        Args:
+            trainer: the trainer.
+        """
 
     def finalize(self) -> None:
         """Called at the end of the run, also after an error."""
 
     def get_optimizer(self, name: str) -> Any:
-        """Returns the optimizer of this name."""
+        """Returns the optimizer of this name.
+
+        Args:
+            name: the name; ``'main'`` for the only one.
+        """
         raise NotImplementedError(f'{type(self).__name__} must define get_optimizer(name)')
 
     def get_all_optimizers(self) -> dict[str, Any]:
@@ -28,5 +36,10 @@ class Updater:
         raise NotImplementedError(f'{type(self).__name__} must define update()')
 
     def serialize(self, serializer: Any) -> None:
-        """Saves or restores the state."""
+        """Saves or restores the state.
+
+        Args:
+            serializer: a :class:`~minichainer.Serializer` to save, or a :class:`~minichainer.Deserializer` to
+                restore.
+        """
         raise NotImplementedError(f'{type(self).__name__} must define serialize(serializer)')

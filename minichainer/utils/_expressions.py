@@ -3,71 +3,15 @@
 from __future__ import annotations
 
 import operator
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
 
+from minichainer.errors import InvalidType
+
 # Operator precedence, as in Python.
 _ATOM, _POWER, _UNARY, _PRODUCT, _SUM, _SHIFT, _AND, _XOR, _OR, _COMPARISON = range(8, -2, -1)
-
-
-#: Whether a NumPy scalar widens arrays, as since NumPy 2: before, an array decided alone.
-_SCALARS_WIDEN = (numpy.ones(1, numpy.float32) * numpy.float64(1)).dtype == numpy.float64
-_OF_SCALARS = (
-    'An array of float32 times a scalar of NumPy, such as np.sqrt(2.), is float64 since NumPy 2: '
-    'give float(np.sqrt(2.)), or use astype at the end'
-)
-
-
-class InvalidType(Exception):
-    """The inputs of a function have unsupported shapes, dtypes or an unsupported number.
-
-    Args:
-        expect: what was expected.
-        actual: what was got.
-        msg: the whole text; made of the other two by default.
-    """
-
-    def __init__(self, expect: str, actual: str, msg: str | None = None) -> None:
-        text = f'Expect: {expect}\nActual: {actual}' if msg is None else msg
-        both = 'float64' in f'{expect} {actual}' and 'float32' in f'{expect} {actual}'
-        is_widened = _SCALARS_WIDEN and both and _OF_SCALARS not in text and _may_be_widened()
-        super().__init__(f'{text}\n\n{_OF_SCALARS}' if is_widened else text)
-        self.expect = expect
-        self.actual = actual
-
-    def __reduce__(self) -> Any:
-        return type(self), (self.expect, self.actual, self.args[0])
-
-
-# Its public module, which appears in tracebacks and pickles.
-InvalidType.__module__ = 'minichainer.utils.type_check'
-
-
-def _may_be_widened() -> bool:
-    """Whether an array of the op that raises may be a product of float32 and a wider number.
-
-    A product has digits that float32 has not; ``astype(np.float64)`` gives none.
-    """
-    frame, wide = sys._getframe(2), []
-    while frame is not None and frame.f_globals.get('__name__', '').startswith('minichainer.'):
-        wide += [array for value in frame.f_locals.values() for array in _wide_arrays(value)]
-        frame = frame.f_back  # type: ignore[assignment]
-    return not wide or any(_has_more_digits(array) for array in wide)
-
-
-def _wide_arrays(value: Any) -> list[Any]:
-    """The float64 arrays of NumPy that a local variable is, or contains."""
-    entries = value if isinstance(value, (list, tuple)) else (value,)
-    arrays = [getattr(entry, '_data', entry) for entry in entries]
-    return [array for array in arrays if type(array) is numpy.ndarray and array.dtype == numpy.float64]
-
-
-def _has_more_digits(array: Any) -> bool:
-    with numpy.errstate(all='ignore'):
-        return bool(((array.astype(numpy.float32) != array) & (array == array)).any())
 
 
 def _wrap(value: Any) -> Any:

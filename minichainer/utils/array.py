@@ -15,6 +15,9 @@ _FLOAT16, _FLOAT32 = numpy.dtype('e'), numpy.dtype('f')
 def size_of_shape(shape: Sequence[int]) -> int:
     """Number of elements of an array of that shape.
 
+    Args:
+        shape: a tuple of ints.
+
     >>> from minichainer import utils
     >>> utils.size_of_shape((2, 3))
     6

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy
 
+from minichainer.errors import InvalidType
 from minichainer.utils._expressions import (
     Atom,
     BinaryOperator,
@@ -32,7 +33,6 @@ from minichainer.utils._expressions import (
     Expr,
     GetAttr,
     GetItem,
-    InvalidType,
     Testable,
     UnaryOperator,
     Variable,

@@ -342,7 +342,7 @@ def _forget_what_differences_saw(order_check: OrderCheck, i: int, before: int) -
 
 
 def _is_explained(precise: HighPrecision, order_check: OrderCheck, i: int, directions: Sequence[Any]) -> bool:
-    """Whether the gradient of a leaf is right but for the elements that differences in float64 have found wrong."""
+    """Whether the gradient of a leaf is right except at the elements that float64 has found wrong."""
     name = order_check.function.leaves[i].name
     failures = [
         f for f in order_check.report.failures if (f.order, f.input, f.verdict) == (order_check.order, name, FAIL)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from minichainer.backend import get_array_module, on_device_of_arguments
+from minichainer.errors import NondifferentiableError
 from minichainer.variable import Variable
 from minichainer.verification.arguments import as_tuple, check_pairs, is_float
-from minichainer.verification.reporting.report import NondifferentiableError
 
 #: Where the function is evaluated, in steps, and the weight (per step) of each value.
 TWO_POINTS = ((-1.0, -1 / 2), (1.0, 1 / 2))

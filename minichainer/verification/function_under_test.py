@@ -135,7 +135,7 @@ class CheckedFunction:
 
     @functools.cached_property
     def _has_others(self) -> bool:
-        """Whether some leaves are no real inputs that require a gradient."""
+        """Whether some leaves are not real inputs that require a gradient."""
         return any([leaf.parameter is not None or not leaf.requires_grad or leaf.is_complex for leaf in self.leaves])
 
     def _of_the_usual_shapes(self, found: list[Any]) -> list[Any]:

@@ -28,7 +28,7 @@ _HIDDEN = 2.0**19
 _SAFETY = 4.0
 #: Slopes whose errors are a larger part of them show nothing.
 BLURRED = 0.1
-#: Slopes whose parts cancel are no evidence where more than this part of them may be wrong.
+#: Slopes whose parts cancel are not evidence where more than this part of them may be wrong.
 _CANCELLED = 1e-3
 #: The step, relative to the inputs, that shows signs of slopes that backward denies; for so many elements at most.
 _FAR, _FEW = 0.25, 64

@@ -52,7 +52,7 @@ _GRAVITY = {PASS: 0, UNRESOLVED: 1, NONDIFFERENTIABLE: 2, NOT_FINITE: 3, FAIL: 4
 _SINGULAR = (NONDIFFERENTIABLE, NOT_FINITE)
 #: Steps at which a kink is looked at again, and those of the slopes of every output beside it.
 _NEARER, _HULL_STEPS = (1e-5, 1e-10, 1e-15, 1e-20), (1e-5, 1e-7)
-#: Relative errors of slopes that show nothing any more; the smallest relative step of an element that is no rounding.
+#: Relative errors of slopes that show nothing; the smallest relative step of an element that is not rounding.
 _UNSEEN, _FINEST = 0.5, 2.0**-24
 #: The part of the error of a slope that the errors of elements may add up to, if these are to contradict it.
 _ROOM = 0.5

@@ -61,7 +61,7 @@ def left_by_fits(derivatives: Derivatives, directions: Mapping[int, list[Any]]) 
         directions: The directions of each leaf.
 
     Returns:
-        The directions of the leaves whose slopes are no such polynomials, or not well enough.
+        The directions of the leaves whose slopes are not such polynomials, or not well enough.
     """
     left = {i: drawn for i, drawn in directions.items() if not _is_settled(derivatives, i, drawn)}
     derivatives.measure_by(None)
@@ -214,7 +214,7 @@ class _Fit:
 
     Attributes:
         slope: The derivatives at 0.
-        error: Bounds of their errors; infinite where the function is no such polynomial.
+        error: Bounds of their errors; infinite where the function is not such a polynomial.
         noise: Bound of the rounding error of a value.
         samples: The values at the left end, at 0 and at the right end.
         still: Whether all values are equal.

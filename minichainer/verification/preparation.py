@@ -1,6 +1,6 @@
 """What is done before a check: parameters get arrays, and one dtype with the inputs; unregistered ones are found.
 
-The user's link stays as it is: whatever is changed here is restored after the check, but for arrays of parameters
+The user's link stays as it is: whatever is changed here is restored after the check, except for arrays of parameters
 whose shapes follow from the inputs.
 """
 

@@ -34,7 +34,7 @@ _INACCURATE = 'dtype: in '
 _STEP, _TOLERANCES = 1e-3, ((1e-5, 1e-4), (1e-4, 1e-3))
 #: The largest rounding error of a slope, relative to it, with which the comparison still says something.
 _BLUR = 0.1
-#: So many roundings of the outputs are no contradiction.
+#: Differences of so many roundings of the outputs do not count.
 _ROUNDINGS = 8
 
 

@@ -253,6 +253,45 @@ def test_a_function_that_does_something_else_the_second_time_is_an_error():
         F.sum(y).backward()
 
 
+OTHERS = {
+    'a factor': (lambda x, n: x * n, 'counter.*1.0 as an element of output 0.*Actual: 2.0'),
+    'another function': (lambda x, n: F.cos(x) if n == 1 else F.sin(x), 'as an element of output 0'),
+    'a mask': (lambda x, n: x * np.random.default_rng(n).integers(0, 2, x.shape).astype('f'), 'element of output 0'),
+    'another order': (lambda x, n: x[::-1] if n == 1 else x * 1, 'element of output 0'),
+    'NaN': (lambda x, n: x / (1 if n == 1 else np.float32('nan')), 'Actual: nan in backward'),
+    'a shape': (lambda x, n: x if n == 1 else x[:3], r'float32 \(1000,\) as output 0.*Actual: float32 \(3,\)'),
+    'a dtype': (lambda x, n: F.cast(x, 'f' if n == 1 else 'd'), 'float32 .* as output 0.*Actual: float64'),
+}
+
+
+@pytest.mark.parametrize('name', OTHERS)
+def test_a_second_call_that_computes_something_else_is_an_error(name):
+    other, message = OTHERS[name]
+    calls = []
+
+    def func(v):
+        calls.append(0)
+        return other(v * 1, len(calls))
+
+    x = chainer.Variable(np.arange(1, 1001, dtype='f'))
+    y = F.forget(func, x)
+    with pytest.raises(RuntimeError, match=f'(?s)forget: func must do the same at each call.*{message}'):
+        F.sum(y).backward()
+    assert x.grad is None
+
+
+def test_a_second_call_may_differ_by_rounding_and_be_nan_again():
+    calls = []
+
+    def func(v):
+        calls.append(0)
+        return v * np.array([1 + len(calls) * 1e-6, np.nan, np.inf], 'f')
+
+    x = chainer.Variable(np.ones(3, 'f'))
+    F.sum(F.forget(func, x)).backward()
+    assert x.grad[0] == pytest.approx(1, abs=1e-5)
+
+
 def test_backward_in_another_thread_sees_the_settings_of_the_first_call():
     seen, results = [], []
 

@@ -131,6 +131,28 @@ def test_the_second_address_is_used_if_the_first_fails(root: Path, server: Serve
     assert Path(path).read_bytes() == DATA
 
 
+@pytest.mark.parametrize('algorithm', ['md5', 'sha1', 'sha256'])
+def test_the_length_of_a_checksum_tells_its_algorithm(root: Path, server: Server, algorithm: str) -> None:
+    right, wrong = (hashlib.new(algorithm, content, usedforsecurity=False).hexdigest() for content in (DATA, b''))
+    with pytest.raises(OSError, match=f'has the {algorithm.upper()} checksum {right}, expected {wrong}'):
+        download.cached_file([server.url + 'data'], wrong)
+    assert Path(download.cached_file([server.url + 'data'], right)).read_bytes() == DATA
+
+
+def test_addresses_by_plain_http_are_tried_last(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+
+    def fetch(urls: list[str], path: str, checksum: str | None) -> None:
+        tried.extend(urls)
+        Path(path).write_bytes(b'')
+
+    monkeypatch.setattr(_fetch, 'fetch', fetch)
+    urls = ['http://first.org/', 'https://second.org/', 'http://third.org/', 'https://fourth.org/']
+    path = download.cached_file(urls, md5(b''))
+    assert tried == [urls[i] for i in (1, 3, 0, 2)]
+    assert os.path.basename(path) == md5(urls[0].encode())  # as Chainer names it
+
+
 def test_the_error_says_which_file_to_put_where(root: Path) -> None:
     url = 'http://127.0.0.1:9/data'
     path = root / '_dl_cache' / md5(url.encode())

@@ -108,7 +108,7 @@ def server(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
             source = getattr(cifar, name)
             file = source.urls[0].rpartition('/')[2]
             monkeypatch.setattr(cifar, name, dataclasses.replace(source, urls=(state.url + file,), md5=md5(file)))
-        monkeypatch.setattr(svhn, '_URL', state.url)
+        monkeypatch.setattr(svhn, '_URLS', (state.url,))
         monkeypatch.setattr(svhn, '_MD5', {part: md5(f'{part}_32x32.mat') for part in svhn._MD5})
         monkeypatch.setattr(ptb, '_URL', state.url)
         monkeypatch.setattr(ptb, '_MD5', {part: md5(f'ptb.{part}.txt') for part in ptb._MD5})

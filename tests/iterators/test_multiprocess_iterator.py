@@ -297,10 +297,21 @@ def test_a_stalled_dataset_is_warned_about_and_the_batch_is_not_lost() -> None:
     assert issubclass(MultiprocessIterator.TimeoutWarning, RuntimeWarning)
 
 
-@pytest.mark.parametrize('name', ['n_processes', 'shared_mem', 'maxtasksperchild'])
-def test_negative_numbers_are_refused(name: str) -> None:
-    with pytest.raises(ValueError, match=f'MultiprocessIterator: {name} must be at least 0 or None, got -1'):
-        in_order(abs, **{name: -1})
+@pytest.mark.parametrize(
+    ('name', 'value', 'kind', 'expected'),
+    [
+        ('n_processes', -1, ValueError, 'at least 0 or None, got -1'),
+        ('shared_mem', -1, ValueError, 'at least 0 or None, got -1'),
+        ('maxtasksperchild', -1, ValueError, 'at least 1 or None, got -1'),
+        ('maxtasksperchild', 0, ValueError, 'at least 1 or None, got 0'),
+        ('dataset_timeout', -1, ValueError, 'at least 0 seconds or None, got -1'),
+        ('dataset_timeout', float('nan'), ValueError, 'at least 0 seconds or None, got nan'),
+        ('dataset_timeout', '9', TypeError, "got '9'"),
+    ],
+)
+def test_numbers_out_of_their_range_are_refused(name: str, value: Any, kind: type, expected: str) -> None:
+    with pytest.raises(kind, match=rf'MultiprocessIterator: .*{name}.*{expected}'):
+        in_order(abs, **{name: value})
 
 
 def test_defaults() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -208,3 +210,24 @@ def test_what_the_setting_changes() -> None:
             pure = F.convolution_2d(x, W, pad=1).array
     assert np.array_equal(fast, exact) == (library.kernels is None)
     assert _distance(fast, exact) < 1e-5 and _distance(pure, exact) < 1e-6
+
+
+PAGE = (Path(__file__).resolve().parents[2] / 'docs' / 'compiled.md').read_text(encoding='utf-8')
+#: For 64 and 256 channels: what the page says of tiles of 2 x 2 results, and of 4 x 4.
+FIGURES = re.search(
+    r'errors of (\S+) of the largest result for 64\D+?(\S+) for 256.*?errors of (\S+) and (\S+)\.', PAGE, re.DOTALL
+)
+
+
+@pytest.mark.skipif(library.kernels is None, reason='tiles of 4 x 4 results are compiled')
+@pytest.mark.parametrize('mode', ['exact', 'fast'])
+@pytest.mark.parametrize(('channels', 'size', 'place'), [(64, 32, 1), (256, 14, 2)])
+def test_errors_are_those_of_the_page(channels: int, size: int, place: int, mode: str) -> None:
+    assert FIGURES is not None
+    rng = np.random.RandomState(0)
+    x, W = rng.randn(1, channels, size, size), rng.randn(channels, channels, 3, 3)
+    exact = F.convolution_2d(x.astype('f').astype('d'), W.astype('f').astype('d'), pad=1).array
+    with chainer.using_config('winograd', mode):
+        y = F.convolution_2d(x.astype('f'), W.astype('f'), pad=1).array
+    found, said = abs(y - exact).max() / abs(exact).max(), float(FIGURES[place + 2 * (mode == 'fast')])
+    assert said / 2 <= found <= said

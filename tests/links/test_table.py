@@ -36,7 +36,9 @@ def test_what_is_public_is_exported() -> None:
 
 @pytest.mark.parametrize('name', _links())
 def test_every_public_link_has_a_row_or_a_reason(name: str) -> None:
-    assert (name in NAMES) != (name in table.EXEMPT), f'{name}: add a row to the table, or a reason to EXEMPT'
+    assert (name in NAMES) != (name in table.EXEMPT), (
+        f'tests/links/table.py and rows_more.py: add a Row for {name}, or a reason to EXEMPT'
+    )
 
 
 def test_rows_have_names_of_their_own() -> None:

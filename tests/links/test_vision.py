@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import builtins
+import dataclasses
 import hashlib
+import os
 from pathlib import Path
 from typing import Any
 
@@ -312,7 +314,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty dataset root, and no network."""
     monkeypatch.setattr(download, '_root', str(tmp_path))
 
-    def refuse(urls: Any) -> Any:
+    def refuse(urls: Any, checksum: Any) -> Any:
         raise OSError('no network')
 
     monkeypatch.setattr(_weights, 'cached_file', refuse)
@@ -336,6 +338,30 @@ def test_without_weights_it_says_which_file_to_put_where(root: Path, name: str, 
     for ending in ('caffemodel', 'npz'):
         assert f'as {root / stem}.{ending}' in str(caught.value)
     assert not list(root.glob('*.npz'))
+
+
+def test_an_answer_that_is_not_the_weights_does_not_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither as the copy of what was downloaded nor as a file of Chainer, and each call says what to do."""
+    answer = tmp_path / 'answer'
+    answer.write_bytes(b'not a net')
+    monkeypatch.setattr(download, '_root', str(tmp_path / 'root'))
+    monkeypatch.setattr(googlenet, '_PUBLISHED', dataclasses.replace(googlenet._PUBLISHED, urls=(answer.as_uri(),)))
+    for _ in range(2):
+        with pytest.raises(
+            OSError, match=r'GoogLeNet: .* cannot be downloaded; get bvlc_googlenet.caffemodel'
+        ) as caught:
+            L.GoogLeNet()
+        assert 'has the SHA1 checksum' in str(caught.value.__cause__)
+    assert [path for path in (tmp_path / 'root').rglob('*') if path.is_file()] == []
+
+
+def test_a_file_of_caffe_with_other_contents_is_named(root: Path) -> None:
+    pytest.importorskip('google.protobuf')
+    root.mkdir(parents=True)
+    (root / 'bvlc_googlenet.caffemodel').write_bytes(b'not a net')
+    with pytest.raises(OSError, match=r'bvlc_googlenet.caffemodel has other contents .* save it as .*, or save'):
+        L.GoogLeNet()
+    assert os.listdir(root) == ['bvlc_googlenet.caffemodel']
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ import pytest
 import minichainer.links as L
 from minichainer.initializers.constant import Constant
 from minichainer.links._arguments import InitialShapeError
+from tests.completeness import assert_complete
 from tests.links.row import Row
 from tests.links.table import EXEMPT, ROWS
 
@@ -135,7 +136,9 @@ def _arguments(row: Row) -> list[str]:
 
 
 def _kind(row: Row, name: str) -> str:
-    return KIND.get(f'{row.link.__name__}.{name}') or KIND[name]
+    own = f'{row.link.__name__}.{name}'
+    assert own in KIND or name in KIND, f'tests/links/test_wrong_arguments.py: KINDS has no {name}: add it, or {own}'
+    return KIND.get(own) or KIND[name]
 
 
 def _cases() -> Iterator[Any]:
@@ -145,7 +148,9 @@ def _cases() -> Iterator[Any]:
 
 
 def test_the_table_has_all_links() -> None:
-    assert sorted([*FIRST, *EXEMPT]) == sorted(L.__all__)
+    assert_complete(
+        [*FIRST, *EXEMPT], L.__all__, 'tests/links/table.py and rows_more.py: ROWS', 'a Row, or a reason to EXEMPT'
+    )
 
 
 @pytest.mark.parametrize(('row', 'argument'), list(_cases()))

@@ -11,6 +11,7 @@ from minichainer import functions as F
 from minichainer import optimizer_hooks as hooks
 from minichainer import optimizers
 from minichainer.variable import Parameter
+from tests.completeness import assert_complete
 from tests.optimizers.models import link_of
 
 
@@ -44,7 +45,8 @@ EFFECTS = [
 
 
 def test_the_table_is_complete() -> None:
-    assert {type(hook).__name__ for hook, _ in EFFECTS} == set(hooks.__all__)
+    names = [type(hook).__name__ for hook, _ in EFFECTS]
+    assert_complete(names, hooks.__all__, 'tests/optimizers/test_hooks.py: EFFECTS', 'the hook and what it does')
 
 
 @pytest.mark.parametrize(('hook', 'expected'), EFFECTS, ids=[type(h).__name__ for h, _ in EFFECTS])
@@ -148,7 +150,8 @@ def test_a_nan_is_seen_wherever_a_norm_has_it(hook, w, b, dtype) -> None:
 
 
 def test_every_hook_says_what_a_nan_does() -> None:
-    assert {type(hook).__name__ for hook, *_ in NAN_SPREADS} == set(hooks.__all__)
+    names = [type(hook).__name__ for hook, *_ in NAN_SPREADS]
+    assert_complete(names, hooks.__all__, 'tests/optimizers/test_hooks.py: NAN_SPREADS')
 
 
 def test_a_nan_in_a_parameter_is_seen_in_its_layer() -> None:

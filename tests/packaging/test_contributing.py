@@ -1,4 +1,7 @@
-"""The diffs of CONTRIBUTING.md apply, what they add passes its tests, and the code is as the linter wants it."""
+"""The diffs of CONTRIBUTING.md apply, the code is as the linter wants it, and what they add passes its tests.
+
+The last needs minutes, and has the mark ``slow``: the commands of each section, and the contract subset after all.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -30,9 +31,13 @@ def test_each_kind_of_addition_has_its_diff() -> None:
     assert TEXT.count('```diff') == TEXT.count('```sh') == len(SECTIONS)
 
 
-def _run(command: list[str], cwd: Path, text: str | None = None) -> subprocess.CompletedProcess[str]:
+def _run(
+    command: list[str], cwd: Path, text: str | None = None, timeout: float = 300
+) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, 'PYTHONPATH': str(cwd)}
-    return subprocess.run(command, cwd=cwd, env=environment, input=text, capture_output=True, text=True, timeout=300)
+    return subprocess.run(
+        command, cwd=cwd, env=environment, input=text, capture_output=True, text=True, timeout=timeout
+    )
 
 
 def _copy(folder: Path) -> Path:
@@ -46,29 +51,61 @@ def _copy(folder: Path) -> Path:
 
 def _command(line: str) -> list[str]:
     program, *arguments = shlex.split(line)
-    assert program == 'python'
+    assert program == '.venv/bin/python'  # the environment of `make`
     xdist = ['-n', '0'] if arguments[:2] == ['-m', 'pytest'] else []
     return [sys.executable, *arguments, *xdist]
 
 
-def _sections() -> Iterator[Any]:
-    for title, *rest in SECTIONS:  # the first has the table of all functions collected
-        yield pytest.param(title, *rest, id=title, marks=[pytest.mark.slow] if title == 'Add an op' else [])
+def _changed(diff: str) -> list[str]:
+    return re.findall(r'^\+\+\+ b/(\S+)$', diff, flags=re.MULTILINE)
 
 
-@pytest.mark.parametrize(('title', 'diff', 'commands'), list(_sections()))
-def test_diff_applies_and_passes_its_tests(title: str, diff: str, commands: str, tmp_path: Path) -> None:
-    copy = _copy(tmp_path)
-    applied = _run(['git', 'apply', '-'], copy, diff)
+def _apply(diff: str, folder: Path) -> None:
+    applied = _run(['git', 'apply', '-'], folder, diff)
     assert applied.returncode == 0, applied.stderr
+
+
+sections = pytest.mark.parametrize(('title', 'diff', 'commands'), SECTIONS, ids=[title for title, *_ in SECTIONS])
+
+
+@sections
+def test_diff_applies_and_is_as_the_linter_wants_it(title: str, diff: str, commands: str, tmp_path: Path) -> None:
+    skipped = shutil.ignore_patterns('*.so', '*.json', '*.npz', '__pycache__')
+    for part in ('minichainer', 'tests'):
+        shutil.copytree(ROOT / part, tmp_path / part, ignore=skipped)
+    shutil.copy(ROOT / 'pyproject.toml', tmp_path)
+    _apply(diff, tmp_path)
+    for check in (['check'], ['format', '--check']):
+        judged = _run(_ruff() + check + _changed(diff), tmp_path)
+        assert judged.returncode == 0, judged.stdout + judged.stderr
+
+
+@pytest.mark.slow
+@sections
+def test_section_passes_its_tests(title: str, diff: str, commands: str, tmp_path: Path) -> None:
+    copy = _copy(tmp_path)
+    _apply(diff, copy)
     for line in commands.splitlines():
         done = _run(_command(line), copy)
         assert done.returncode == 0, f'{line}\n{done.stdout}{done.stderr}'
         assert 'pytest' not in line or re.search(r'\d+ passed', done.stdout), f'{line} ran no test'
-    changed = re.findall(r'^\+\+\+ b/(\S+)$', diff, flags=re.MULTILINE)
-    for check in (['check'], ['format', '--check']):
-        judged = _run(_ruff() + check + changed, copy)
-        assert judged.returncode == 0, judged.stdout + judged.stderr
+
+
+@pytest.mark.slow
+def test_the_contract_passes_after_all_of_them(tmp_path: Path) -> None:
+    """What `make contract` runs; and the tests of pages, which `make test` would run."""
+    copy = _copy(tmp_path)
+    for _, diff, commands in SECTIONS:
+        _apply(diff, copy)
+        for line in commands.splitlines():
+            if ' docs/' in line:
+                assert _run(_command(line), copy).returncode == 0
+    for tests in (
+        ['@tests/contract.txt', '-n', 'auto'],
+        ['tests/test_docs.py', 'tests/test_docstrings.py', '-n', '0'],
+    ):
+        done = _run([sys.executable, '-m', 'pytest', '-q', *tests], copy, timeout=3600)
+        assert done.returncode == 0, done.stdout[-5000:] + done.stderr
 
 
 def _ruff() -> list[str]:

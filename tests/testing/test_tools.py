@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import unittest
+import unittest.mock
 import warnings
 from typing import Any
 
@@ -43,6 +44,14 @@ def test_other_warnings_are_not_swallowed() -> None:
 
     with pytest.warns(FutureWarning, match='soon'), testing.assert_warns(UserWarning):
         warn_of_both()
+
+
+def test_patch_has_what_that_of_unittest_has() -> None:
+    assert [
+        n for n in vars(unittest.mock.patch) if getattr(testing.patch, n) is not getattr(unittest.mock.patch, n)
+    ] == []
+    with testing.patch.object(os, 'getcwd', return_value='nowhere'), testing.patch.dict(os.environ, {'A_NAME': '1'}):
+        assert (os.getcwd(), os.environ['A_NAME']) == ('nowhere', '1')
 
 
 def test_patch() -> None:

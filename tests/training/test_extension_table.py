@@ -12,6 +12,7 @@ import minichainer as chainer
 from minichainer.serializers.npz import NpzDeserializer
 from minichainer.training import extensions
 from minichainer.training.extensions import snapshot_writers
+from tests.completeness import assert_complete
 from tests.training.documented import check_documentation, check_methods
 from tests.training.rows_extensions import ROWS, Row, Training, defaults, saved, shown
 
@@ -72,7 +73,8 @@ def check_state(row: Row, folder: Path, make: Any = None) -> None:
 
 
 def test_the_table_has_everything_public() -> None:
-    assert {name.partition(',')[0] for name in ROWS} | set(BASES) == set(PUBLIC)
+    names = {*[name.partition(',')[0] for name in ROWS], *BASES}
+    assert_complete(names, PUBLIC, 'tests/training/rows_extensions.py: ROWS', 'a Row')
 
 
 @pytest.mark.parametrize('name', ROWS)

@@ -88,27 +88,31 @@ class EventList(list):  # type: ignore[type-arg]
             self, sort_by, row_limit, widths, header, top_level_events_only, self.use_cuda, self.profile_memory
         )
 
-    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> EventList:
+    def key_averages(
+        self, group_by_input_shapes: bool = False, group_by_stack_n: int = 0, *, group_by_input_shape: bool = False
+    ) -> EventList:
         """Sums and averages over the events of each name.
 
         Args:
-            group_by_input_shape: keep events with different shapes of inputs apart.
+            group_by_input_shapes: keep events with different shapes of inputs apart.
             group_by_stack_n: keep events apart whose innermost so many user's frames differ.
+            group_by_input_shape: the same as ``group_by_input_shapes``, which torch calls so in :class:`profile`.
 
         Returns:
             EventList of :class:`FunctionEventAvg`, in the order in which the names first occur.
         """
+        by_shapes = group_by_input_shapes or group_by_input_shape
         averages: dict[Any, FunctionEventAvg] = {}
         for event in self:
             key = (
                 event.key,
-                str(event.input_shapes) if group_by_input_shape else '',
+                str(event.input_shapes) if by_shapes else '',
                 tuple(event.stack[:group_by_stack_n]),
             )
             averages.setdefault(key, FunctionEventAvg()).add(event)
         for average in averages.values():
             average.stack = average.stack[:group_by_stack_n]
-            average.input_shapes = average.input_shapes if group_by_input_shape else []
+            average.input_shapes = average.input_shapes if by_shapes else []
         return EventList(averages.values(), self.use_cuda, self.profile_memory)
 
     def total_average(self) -> FunctionEventAvg:

@@ -223,7 +223,11 @@ class FunctionEvent(Times):
         return self.cuda_memory_usage - sum([child.cuda_memory_usage for child in self.cpu_children])
 
     def append_cpu_child(self, child: FunctionEvent) -> None:
-        """Makes ``child`` an event inside this one."""
+        """Makes ``child`` an event inside this one.
+
+        Args:
+            child: the other event.
+        """
         self.cpu_children.append(child)
         child.cpu_parent = self
 

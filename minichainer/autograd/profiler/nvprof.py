@@ -52,7 +52,7 @@ def load_nvprof(path: Any) -> EventList:
 
     Raises:
         FileNotFoundError: there is no such file.
-        sqlite3.DatabaseError: it is no SQLite file, or has no tables of nvprof.
+        sqlite3.DatabaseError: it is not a SQLite file, or has no tables of nvprof.
 
     >>> load_nvprof('absent.prof')
     Traceback (most recent call last):
@@ -89,7 +89,7 @@ def _ranges(connection: sqlite3.Connection) -> list[_Range]:
 
 def _thread_of(marker: sqlite3.Row) -> int:
     """The thread of a marker: the second of the numbers that describe its object; 0 where they are absent."""
-    described = marker['objectId'] if 'objectId' in marker.keys() else None  # noqa: SIM118  (a Row is no dict)
+    described = marker['objectId'] if 'objectId' in marker.keys() else None  # noqa: SIM118  (a Row is not a dict)
     if isinstance(described, bytes) and len(described) >= 8:
         return int(struct.unpack_from('<II', described)[1])
     return 0

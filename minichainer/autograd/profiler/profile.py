@@ -109,20 +109,36 @@ class profile:
         """
         return self.function_events.table(sort_by, row_limit, **options)
 
-    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> EventList:
-        """Sums and averages over the events of each name; see :meth:`EventList.key_averages`."""
-        return self.function_events.key_averages(group_by_input_shape, group_by_stack_n)
+    def key_averages(
+        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, *, group_by_input_shapes: bool = False
+    ) -> EventList:
+        """Sums and averages over the events of each name; see :meth:`EventList.key_averages`.
+
+        Args:
+            group_by_input_shape: keep events with different shapes of inputs apart.
+            group_by_stack_n: keep events apart whose innermost so many user's frames differ.
+            group_by_input_shapes: the same as ``group_by_input_shape``, which torch calls so in :class:`EventList`.
+        """
+        return self.function_events.key_averages(group_by_input_shape or group_by_input_shapes, group_by_stack_n)
 
     def total_average(self) -> FunctionEventAvg:
         """One average over all events."""
         return self.function_events.total_average()
 
     def export_chrome_trace(self, path: Any) -> None:
-        """Writes a file for Perfetto and chrome://tracing; see :meth:`EventList.export_chrome_trace`."""
+        """Writes a file for Perfetto and chrome://tracing; see :meth:`EventList.export_chrome_trace`.
+
+        Args:
+            path: the file.
+        """
         self.function_events.export_chrome_trace(path)
 
     def export_stacks(self, path: Any, metric: str = 'self_cpu_time_total') -> None:
         """Writes the time of each stack of the user's frames; see :meth:`EventList.export_stacks`.
+
+        Args:
+            path: the file.
+            metric: the time to write.
 
         Raises:
             AssertionError: the profile was made without ``with_stack=True``.
@@ -132,7 +148,12 @@ class profile:
         self.function_events.export_stacks(path, metric)
 
     def flamegraph(self, path: Any, title: str = 'Profile') -> None:
-        """Writes a flame graph as a web page; see :meth:`EventList.flamegraph`."""
+        """Writes a flame graph as a web page; see :meth:`EventList.flamegraph`.
+
+        Args:
+            path: the file.
+            title: the title of the page.
+        """
         self.function_events.flamegraph(path, title)
 
 

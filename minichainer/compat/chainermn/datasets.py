@@ -8,10 +8,7 @@ import numpy
 
 from minichainer.datasets.sub_dataset import SubDataset
 from minichainer.datasets.transform_dataset import TransformDataset
-
-
-class DataSizeError(RuntimeError):
-    """A dataset is too large to be sent; not raised by one process."""
+from minichainer.errors import DataSizeError as DataSizeError
 
 
 def scatter_dataset(

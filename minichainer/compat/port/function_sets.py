@@ -1,4 +1,4 @@
-"""FunctionSets of v1 that get what is no link: functions, which a Chain refuses."""
+"""FunctionSets of v1 that get what is not a link: functions, which a Chain refuses."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ class Program:
 
         Args:
             keyword: the name of the argument.
-            inside: the class around the call, of which what it calls is no object.
+            inside: the class around the call, of which what it calls is not an object.
         """
         objects = any(self.objects_take(name, keyword) for name in self.classes if name != inside)
         functions = (name for name, arguments in self._plain.items() if _has(arguments, keyword))

@@ -126,7 +126,7 @@ RULES = [
         r'chainer.compat.legacy.function_classes.\1',
         True,
         'v2',
-        'functions are no classes any more; this is a copy. Better: the function',
+        'functions are no longer classes; this is a copy. Better: the function',
     ),
     Rule('caffe', 'name', r'chainer\.functions\.caffe', 'chainer.links.caffe', True, 'v2', 'moved to links'),
     Rule(

@@ -103,7 +103,7 @@ class V1Keywords:
         return is_plain and self._program.takes(dotted(func), keyword)
 
     def _is_foreign(self, name: str) -> bool:
-        """Whether something is made by what another module has, which is no file of the program."""
+        """Whether something is made by what another module has, which is not a file of the program."""
         return '.' in name and name.rpartition('.')[2] not in self._program.classes
 
     def _is_certain(self, call: OldCall, keyword: str) -> bool:

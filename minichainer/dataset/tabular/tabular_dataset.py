@@ -75,7 +75,11 @@ class TabularDataset(DatasetMixin):
         return _arrange(self, self.get_examples(None, None))
 
     def convert(self, data: Any) -> Any:
-        """Makes arrays of the columns that :meth:`fetch` returned; views of this dataset use it, too."""
+        """Makes arrays of the columns that :meth:`fetch` returned; views of this dataset use it, too.
+
+        Args:
+            data: columns: a tuple, dict or list of lists of values.
+        """
         if isinstance(data, tuple):
             return tuple(_as_array(column) for column in data)
         if isinstance(data, dict):
@@ -107,11 +111,19 @@ class TabularDataset(DatasetMixin):
         return _Slicer(self)
 
     def concat(self, *datasets: TabularDataset) -> TabularDataset:
-        """Returns a view of the examples of this dataset, and then those of others with the same keys."""
+        """Returns a view of the examples of this dataset, and then those of others with the same keys.
+
+        Args:
+            datasets: the other datasets.
+        """
         return _Concat(self, datasets)
 
     def join(self, *datasets: TabularDataset) -> TabularDataset:
-        """Returns a view of the columns of this dataset, and then those of others of the same length."""
+        """Returns a view of the columns of this dataset, and then those of others of the same length.
+
+        Args:
+            datasets: the other datasets.
+        """
         return _Join(self, datasets)
 
     def transform(self, keys: Any, transform: Callable[..., Any]) -> TabularDataset:
@@ -126,11 +138,20 @@ class TabularDataset(DatasetMixin):
         return _Transform(self, keys, transform)
 
     def transform_batch(self, keys: Any, transform_batch: Callable[..., Any]) -> TabularDataset:
-        """Returns a view like :meth:`transform`, with a function of columns; these keep their length."""
+        """Returns a view like :meth:`transform`, with a function of columns; these keep their length.
+
+        Args:
+            keys: names of the new columns, as :meth:`transform` takes them.
+            transform_batch: function of columns that returns columns.
+        """
         return _TransformBatch(self, keys, transform_batch)
 
     def with_converter(self, converter: Callable[..., Any]) -> TabularDataset:
-        """Returns a view whose :meth:`convert` calls a function with the columns, like that of :meth:`transform`."""
+        """Returns a view whose :meth:`convert` calls a function with the columns, like that of :meth:`transform`.
+
+        Args:
+            converter: the function.
+        """
         return _WithConverter(self, converter)
 
 

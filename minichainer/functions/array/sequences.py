@@ -38,7 +38,7 @@ def pad_sequence(xs: Any, length: Any = None, padding: Any = 0) -> Variable:
     """Puts sequences of different lengths into one array, filled up at the ends.
 
     Args:
-        xs: sequence of Variables or arrays of one dtype, equal in shape but for axis 0.
+        xs: sequence of Variables or arrays of one dtype, equal in shape except for axis 0.
         length: the common length; None for that of the longest.
         padding: the number that fills; in an integer dtype it is cut off to an integer, and wraps around.
 
@@ -75,7 +75,7 @@ def _check(arguments: Arguments, xs: list[Variable]) -> None:
         if x.ndim == 0:
             raise arguments.misfit('arrays with at least one axis', f'array {i} has none')
         if x.shape[1:] != xs[0].shape[1:]:
-            raise arguments.misfit(f'shape {xs[0].shape} but for axis 0', f'{x.shape} of array {i}')
+            raise arguments.misfit(f'shape {xs[0].shape} except for axis 0', f'{x.shape} of array {i}')
 
 
 def _number_in(dtype: Any, value: Any) -> Any:
@@ -113,7 +113,7 @@ def transpose_sequence(xs: Any) -> tuple[Variable, ...]:
     """Makes of a batch of sequences the batches of their elements at each step.
 
     Args:
-        xs: sequence of Variables or arrays of one dtype, in order of decreasing length, equal in shape but for
+        xs: sequence of Variables or arrays of one dtype, in order of decreasing length, equal in shape except for
             axis 0.
 
     Returns:

@@ -44,7 +44,7 @@ def hstack(xs: Any) -> Variable:
     """Joins arrays along axis 1, or along axis 0 where they have one axis or none.
 
     Args:
-        xs: sequence of Variables or arrays, equal in dtype and in shape but for that axis.
+        xs: sequence of Variables or arrays, equal in dtype and in shape except for that axis.
 
     Returns:
         Variable.
@@ -66,7 +66,7 @@ def vstack(xs: Any) -> Variable:
     """Joins arrays along axis 0; arrays with one axis are rows.
 
     Args:
-        xs: sequence of Variables or arrays, equal in dtype and in shape but for that axis.
+        xs: sequence of Variables or arrays, equal in dtype and in shape except for that axis.
 
     Returns:
         Variable with at least two axes.
@@ -88,7 +88,7 @@ def dstack(xs: Any) -> Variable:
     """Joins arrays along axis 2; arrays with one axis are taken as (1, N, 1), matrices as (M, N, 1).
 
     Args:
-        xs: sequence of Variables or arrays, equal in dtype and in shape but for that axis.
+        xs: sequence of Variables or arrays, equal in dtype and in shape except for that axis.
 
     Returns:
         Variable with at least three axes.

@@ -16,6 +16,7 @@ from minichainer import ops
 from minichainer.functions._arguments import Arguments, as_integer
 from minichainer.functions._define import primitive
 from minichainer.functions.array.conversion import as_dtype
+from minichainer.functions.array.shape import reshape
 from minichainer.kernels import products
 from minichainer.variable import Variable, as_variable
 
@@ -23,6 +24,8 @@ _arguments = Arguments('EinSum', 'einsum')
 Labels = tuple[int, ...]
 #: An Ellipsis among parsed subscripts.
 _REST = -1
+#: The label of the first axis of an Ellipsis; those of letters are smaller.
+_FIRST_OF_REST = 100
 
 
 def _gradients(m: Any, gy: Any, xs: Any, wanted: tuple[bool, ...], sources: Any, target: Labels) -> Any:
@@ -81,7 +84,7 @@ def einsum(*operands: Any) -> Variable:
         operands: subscripts such as ``'ij,jk->ik'`` and then Variables or float arrays; or the arrays, each
             followed by a list of ints (or Ellipsis) for its axes, and at last such a list for the result, or
             none. Without a result its axes are those of the Ellipsis, then the labels that appear once in
-            alphabetical order.
+            alphabetical order. Axes of an Ellipsis broadcast, as in NumPy; those with a subscript do not.
 
     Returns:
         Variable of the widest dtype; float16 is accumulated in float32.
@@ -102,14 +105,31 @@ def einsum(*operands: Any) -> Variable:
         )
     xs = [as_variable(x) for x in arrays]
     _check(sources, xs)
-    unnamed = {x.ndim - len(source) + 1 for source, x in zip(sources, xs, strict=True) if _REST in source}
-    if len(unnamed) > 1:
-        raise _misfit('as many axes for each Ellipsis', ' and '.join(map(str, sorted(unnamed))), xs)
-    full, result = _completed(tuple(sources), target, max(unnamed, default=0))
-    return _summed(full, result, xs)
+    pairs = zip(sources, xs, strict=True)
+    unnamed = tuple([x.ndim - len(source) + 1 if _REST in source else 0 for source, x in pairs])
+    full, result = _completed(tuple(sources), target, unnamed)
+    if any(unnamed):
+        full, xs = _broadcast(full, xs)
+    return _summed(full, xs, result)
 
 
-def _summed(sources: tuple[Labels, ...], target: Labels, xs: list[Variable]) -> Variable:
+def _broadcast(sources: tuple[Labels, ...], xs: list[Variable]) -> tuple[tuple[Labels, ...], list[Variable]]:
+    """Drops axes of length 1 of an Ellipsis where another operand is longer, which is what broadcasting means."""
+    longer = {
+        label
+        for source, x in zip(sources, xs, strict=True)
+        for label, size in zip(source, x.shape, strict=True)
+        if label >= _FIRST_OF_REST and size != 1
+    }
+    for i, (source, x) in enumerate(zip(sources, xs, strict=True)):
+        kept = [(n, m) for n, m in zip(source, x.shape, strict=True) if m != 1 or n not in longer]
+        if len(kept) < x.ndim:
+            sources = (*sources[:i], tuple([label for label, _ in kept]), *sources[i + 1 :])
+            xs = [*xs[:i], reshape(x, tuple([size for _, size in kept])), *xs[i + 1 :]]
+    return sources, xs
+
+
+def _summed(sources: tuple[Labels, ...], xs: list[Variable], target: Labels) -> Variable:
     """Applies the op after checking that each label has one size."""
     sizes: dict[int, int] = {}
     for source, x in zip(sources, xs, strict=True):
@@ -147,10 +167,20 @@ def _check(sources: Sequence[Labels], xs: list[Variable]) -> None:
 
 
 @functools.lru_cache(maxsize=256)
-def _completed(sources: tuple[Labels, ...], target: Labels | None, unnamed: int) -> tuple[tuple[Labels, ...], Labels]:
-    """The labels of the operands and of the result, with those of the axes of an Ellipsis."""
-    rest = tuple(range(100, 100 + unnamed))
-    return tuple([_filled(source, rest) for source in sources]), _result(sources, target, rest)
+def _completed(
+    sources: tuple[Labels, ...], target: Labels | None, unnamed: tuple[int, ...]
+) -> tuple[tuple[Labels, ...], Labels]:
+    """The labels of the operands and of the result, with those of the axes of an Ellipsis, the last of which agree.
+
+    Args:
+        sources: labels of the operands.
+        target: labels of the result, or None.
+        unnamed: how many axes the Ellipsis of each operand stands for; 0 without one.
+    """
+    most = max(unnamed)
+    rest = tuple(range(_FIRST_OF_REST, _FIRST_OF_REST + most))
+    full = tuple([_filled(source, rest[most - own :]) for source, own in zip(sources, unnamed, strict=True)])
+    return full, _result(sources, target, rest)
 
 
 def _filled(source: Labels, rest: Labels) -> Labels:

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy
+
+from minichainer._inplace import is_modified
 from minichainer._tangents import current, upstream
 from minichainer.backprop import gradients_of
 from minichainer.configuration import config
+from minichainer.errors import describe
 from minichainer.function_node import FunctionNode
 from minichainer.functions.util._first_pass import FirstPass
 from minichainer.variable import Variable, as_variable
@@ -22,6 +26,7 @@ class Forget(FunctionNode):
 
     takes_any_layout = True
     _first: Any = None
+    _seen: Any = None
 
     def __init__(self, func: Callable[..., Any]) -> None:
         self.func = func
@@ -49,7 +54,9 @@ class Forget(FunctionNode):
         self._states = self._first.states()
         outputs += self._state_variables()
         self.closed_over = self._first.places_outside(outputs, self._given)
-        return tuple([y._data for y in outputs])
+        arrays = tuple([y._data for y in outputs])
+        self._seen = [(describe(y), _sample(y)) for y in arrays]
+        return arrays
 
     def _call(self, xs: Sequence[Variable]) -> list[Variable]:
         """Calls the function, and returns its outputs as a list."""
@@ -66,17 +73,17 @@ class Forget(FunctionNode):
         return [link.__dict__[name] for link, name in self._states]
 
     def _free(self) -> None:
-        self._first = None
+        self._first = self._seen = None
         super()._free()
 
     def _release(self) -> None:
-        self._first = None
+        self._first = self._seen = None
         super()._release()
 
     def backward(self, target_input_indexes: Any, grad_outputs: Any) -> Any:
         edges, inputs = self._applied_edges(), self.get_retained_inputs()
         outputs = self._first.again(lambda: self._call(inputs) + self._state_variables())
-        self._check_count(outputs)
+        self._check_same(outputs)
         double = config.enable_backprop
         roots = [
             (y.edge, upstream(gy, double))
@@ -88,12 +95,53 @@ class Forget(FunctionNode):
         gradients = [found.pop(edges[i], None) for i in target_input_indexes]  # only once for a repeated input
         return tuple([gx if gx is None or isinstance(gx, Variable) else Variable(gx) for gx in gradients])
 
-    def _check_count(self, outputs: list[Variable]) -> None:
+    def _check_same(self, outputs: list[Variable]) -> None:
         if len(outputs) != self.output_count:
-            raise RuntimeError(
-                f'forget: func must do the same at each call\nExpect: {self.output_count} outputs and states of '
-                f'links, as in the first pass\nActual: {len(outputs)} in backward'
-            )
+            raise _unlike(f'{self.output_count} outputs and states of links', str(len(outputs)))
+        for i, (y, (expected, values)) in enumerate(zip(outputs, self._seen, strict=True)):
+            actual = describe(y._data)
+            if actual != expected:
+                raise _unlike(f'{expected} as output {i}', actual)
+            self._check_values(i, values, _sample(y._data))
+
+    def _check_values(self, i: int, first: numpy.ndarray | None, again: numpy.ndarray | None) -> None:
+        if first is not None and again is not None:
+            differing = numpy.flatnonzero(_differences(first, again))
+            if differing.size and not is_modified(self):
+                k = differing[0]
+                raise _unlike(f'{first[k]} as an element of output {i}', f'{again[k]}', _WHY)
+
+
+#: How many elements of each output are compared: enough for a factor, another mask or another order.
+_SAMPLED = 64
+_WHY = '; a counter, random numbers of a generator of its own, or arrays modified since, change what it computes'
+
+
+def _sample(array: Any) -> numpy.ndarray | None:
+    """Some elements, evenly spaced; None for arrays of devices, which would have to be waited for."""
+    if type(array) is not numpy.ndarray or array.dtype.kind not in 'fc':
+        return None
+    return numpy.array(array.flat[:: max(1, array.size // _SAMPLED)][:_SAMPLED])
+
+
+def _differences(first: numpy.ndarray, again: numpy.ndarray) -> numpy.ndarray:
+    """Which elements differ by more than rounding: sums may be ordered by where arrays are in memory."""
+    equal: numpy.ndarray = (first == again) | (numpy.isnan(first) & numpy.isnan(again))
+    if equal.all():
+        return numpy.zeros_like(equal)
+    finite = numpy.isfinite(first)
+    allowed = numpy.finfo(first.dtype).eps ** 0.5 * numpy.abs(first[finite]).max(initial=0)
+    with numpy.errstate(invalid='ignore', over='ignore'):
+        equal |= finite & (numpy.abs(first - again) <= allowed)
+    different: numpy.ndarray = ~equal
+    return different
+
+
+def _unlike(expected: str, actual: str, why: str = '') -> RuntimeError:
+    return RuntimeError(
+        f'forget: func must do the same at each call{why}\nExpect: {expected}, as in the first pass\n'
+        f'Actual: {actual} in backward'
+    )
 
 
 def forget(func: Callable[..., Any], *xs: Any) -> Any:
@@ -101,7 +149,8 @@ def forget(func: Callable[..., Any], *xs: Any) -> Any:
 
     Values, gradients of any order and side effects are those of ``func(*xs)``. The second call finds the links that
     ``func`` calls (or is, or is bound to), the settings and the random numbers of NumPy, CuPy and ``random`` as the
-    first did, and its side effects are undone. Gradients flow to ``xs`` and to whatever ``func`` closes over.
+    first did, and its side effects are undone. Gradients flow to ``xs`` and to whatever ``func`` closes over. The
+    shapes and dtypes of both calls are compared, on the CPU also up to 64 elements of each output.
 
     Args:
         func: takes Variables, returns a Variable or a tuple of them; it must do the same at each call.

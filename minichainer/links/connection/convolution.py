@@ -125,7 +125,8 @@ class ConvolutionND(Filters):
         pad: zeros before and after each axis, an int or one per axis.
         nobias: without b.
         initialW: initializer of W, shape ``(out_channels, in_channels / groups, *ksize)``: an initializer, a number
-            or an array; by default normal with standard deviation ``1 / sqrt(fan_in)``.
+            or an array; by default normal with standard deviation ``1 / sqrt(in_channels / groups * n)`` for
+            filters of ``n`` elements.
         initial_bias: initializer of b, shape ``(out_channels,)``; zero by default.
         cover_all: also use an incomplete window at the end of each axis.
         dilate: distance of a filter's elements on the input, an int or one per axis.
@@ -173,7 +174,11 @@ class ConvolutionND(Filters):
         self._make_parameters(check, ndim, in_channels, nobias, initialW, initial_bias)
 
     def forward(self, x: Any) -> Variable:
-        """Applies the layer to an array or Variable (batch, in_channels, *size)."""
+        """Applies the layer to an array or Variable (batch, in_channels, *size).
+
+        Args:
+            x: images, of floats.
+        """
         self._prepare(x)
         return convolution_nd(x, self.W, self.b, self.stride, self.pad, self.cover_all, self.dilate, self.groups)
 
@@ -232,7 +237,8 @@ class DeconvolutionND(Filters):
         nobias: without b.
         outsize: tuple with the size of the result along each axis, or None.
         initialW: initializer of W, shape ``(in_channels, out_channels / groups, *ksize)``: an initializer, a number
-            or an array; by default normal with standard deviation ``1 / sqrt(fan_in)``.
+            or an array; by default normal with standard deviation ``1 / sqrt(out_channels / groups * n)`` for
+            filters of ``n`` elements.
         initial_bias: initializer of b, shape ``(out_channels,)``; zero by default.
         dilate: distance of a filter's elements on the result, an int or one per axis.
         groups: number of groups of channels.
@@ -281,7 +287,11 @@ class DeconvolutionND(Filters):
         self._make_parameters(check, ndim, in_channels, nobias, initialW, initial_bias)
 
     def forward(self, x: Any) -> Variable:
-        """Applies the layer to an array or Variable (batch, in_channels, *size)."""
+        """Applies the layer to an array or Variable (batch, in_channels, *size).
+
+        Args:
+            x: images, of floats.
+        """
         self._prepare(x)
         return deconvolution_nd(x, self.W, self.b, self.stride, self.pad, self.outsize, self.dilate, self.groups)
 
@@ -368,7 +378,8 @@ class Convolution2D(Filters):
         pad: rows and columns of zeros on each side, an int or a pair.
         nobias: without b.
         initialW: initializer of W, shape ``(out_channels, in_channels / groups, kh, kw)``: an initializer, a number
-            or an array; by default normal with standard deviation ``1 / sqrt(fan_in)``.
+            or an array; by default normal with standard deviation ``1 / sqrt(in_channels / groups * n)`` for
+            filters of ``n`` elements.
         initial_bias: initializer of b, shape ``(out_channels,)``; zero by default.
         dilate: distance of a filter's elements on the input, an int or a pair (keyword only).
         groups: number of groups of channels (keyword only).
@@ -441,7 +452,11 @@ class Convolution2D(Filters):
         return cls(in_channels, out_channels, tuple(ksize), stride, pad, nobias, as_array(W), bias, **kwargs)
 
     def forward(self, x: Any) -> Variable:
-        """Applies the layer to an array or Variable (batch, in_channels, height, width)."""
+        """Applies the layer to an array or Variable (batch, in_channels, height, width).
+
+        Args:
+            x: images, of floats.
+        """
         self._prepare(x)
         return convolution_2d(x, self.W, self.b, self.stride, self.pad, dilate=self.dilate, groups=self.groups)
 
@@ -460,7 +475,8 @@ class Deconvolution2D(Filters):
         nobias: without b.
         outsize: pair with the size of the result, or None.
         initialW: initializer of W, shape ``(in_channels, out_channels / groups, kh, kw)``: an initializer, a number
-            or an array; by default normal with standard deviation ``1 / sqrt(fan_in)``.
+            or an array; by default normal with standard deviation ``1 / sqrt(out_channels / groups * n)`` for
+            filters of ``n`` elements.
         initial_bias: initializer of b, shape ``(out_channels,)``; zero by default.
         dilate: distance of a filter's elements on the result, an int or a pair (keyword only).
         groups: number of groups of channels (keyword only).
@@ -506,7 +522,11 @@ class Deconvolution2D(Filters):
         self._make_parameters(check, 2, in_channels, nobias, initialW, initial_bias)
 
     def forward(self, x: Any) -> Variable:
-        """Applies the layer to an array or Variable (batch, in_channels, height, width)."""
+        """Applies the layer to an array or Variable (batch, in_channels, height, width).
+
+        Args:
+            x: images, of floats.
+        """
         self._prepare(x)
         outsize = None if self.outsize == (None, None) else self.outsize
         return deconvolution_2d(

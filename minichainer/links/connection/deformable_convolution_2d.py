@@ -26,7 +26,7 @@ class DeformableConvolution2D(Chain):
         pad: rows and columns of zeros on each side, an int or a pair.
         offset_nobias: no biases of the offsets.
         offset_initialW: initializer of the filters of the offsets; by default normal with standard deviation
-            ``1 / sqrt(fan_in)``.
+            ``1 / sqrt(in_channels * kh * kw)``.
         offset_initial_bias: initializer of the biases of the offsets; zero by default.
         deform_nobias: no biases of the result.
         deform_initialW: initializer of the filters; zero by default, as in Chainer: give another one, such as

@@ -22,7 +22,7 @@ class DilatedConvolution2D(Filters):
         pad: rows and columns of zeros on each side, an int or a pair.
         dilate: distance of a filter's elements on the input, an int or a pair.
         nobias: without b.
-        initialW: initializer of W; by default normal with standard deviation ``1 / sqrt(fan_in)``.
+        initialW: initializer of W; by default normal with standard deviation ``1 / sqrt(in_channels * kh * kw)``.
         initial_bias: initializer of b; zero by default.
 
     Attributes:
@@ -60,6 +60,10 @@ class DilatedConvolution2D(Filters):
         self._make_parameters(check, 2, in_channels, nobias, initialW, initial_bias)
 
     def forward(self, x: Any) -> Variable:
-        """Applies the layer to an array or Variable (batch, in_channels, height, width)."""
+        """Applies the layer to an array or Variable (batch, in_channels, height, width).
+
+        Args:
+            x: images, of floats.
+        """
         self._prepare(x)
         return dilated_convolution_2d(x, self.W, self.b, self.stride, self.pad, self.dilate)

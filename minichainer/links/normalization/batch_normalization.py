@@ -221,9 +221,9 @@ class BatchRenormalization(BatchNormalization):
         initial_gamma: initializer of the scales; one by default.
         initial_beta: initializer of the shifts; zero by default.
         initial_avg_mean: kept for compatibility; has no effect.
-        initial_avg_var: initializer of the running *mean*; zero by default. Chainer 7.8.1 hands these two on one
-            place off, and so does this class, for the same results; the running variance always begins at one. To
-            begin with others, write to ``avg_mean`` and ``avg_var``.
+        initial_avg_var: initializer of the running *mean*; zero by default. Chainer 7.8.1 shifts these two
+            arguments by one position, and so does this class, for the same results; the running variance always
+            begins at one. To begin with others, write to ``avg_mean`` and ``avg_var``.
 
     Source: Ioffe, Batch Renormalization: Towards Reducing Minibatch Dependence in Batch-Normalized Models, 2017.
 

@@ -17,6 +17,13 @@ class GRUBase(Chain):
     """The parameters of a GRU: ``W_r``, ``W_z``, ``W`` for the input, ``U_r``, ``U_z``, ``U`` for the state.
 
     The arguments are those of :class:`StatelessGRU`.
+
+    Args:
+        in_size: number of inputs; None to take it from the data of the first call.
+        out_size: number of units.
+        init: initializer of the input's weights.
+        inner_init: initializer of the state's weights.
+        bias_init: initializer of the biases; zero by default.
     """
 
     def __init__(

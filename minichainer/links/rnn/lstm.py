@@ -20,6 +20,15 @@ class LSTMBase(Chain):
 
     Each computes the gates a, i, f, o of each unit next to each other, as :func:`~minichainer.functions.lstm` expects
     them. The arguments are those of :class:`LSTM`.
+
+    Args:
+        in_size: number of inputs; None to take it from the data of the first call. With one size alone, that is
+            ``out_size``.
+        out_size: number of units.
+        lateral_init: initializer of each quarter of the state's weights.
+        upward_init: initializer of each quarter of the input's weights.
+        bias_init: initializer of the biases of a, i and o; zero by default.
+        forget_bias_init: initializer of the bias of the forget gate; one by default.
     """
 
     def __init__(

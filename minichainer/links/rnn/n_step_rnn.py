@@ -26,6 +26,15 @@ class NStepRNNBase(ChainList):
     A subclass sets ``n_weights`` and ``use_bi_direction``, and defines :meth:`rnn` and ``n_cells``. The parameters
     of each layer and direction are ``w0``, ``w1``, ... and ``b0``, ``b1``, ... of a child. The arguments are those of
     :class:`NStepLSTM`.
+
+    Args:
+        n_layers: number of layers.
+        in_size: number of inputs at each step.
+        out_size: number of units of each layer and direction.
+        dropout: probability with which an element between two layers is dropped, where ``config.train`` is true.
+        initialW: keyword only; initializer of the weights, by default normal with standard deviation
+            ``1 / sqrt(inputs)``.
+        initial_bias: keyword only; initializer of the biases, zero by default.
     """
 
     #: Number of weights of each layer and direction.
@@ -73,7 +82,11 @@ class NStepRNNBase(ChainList):
         return [[layer.__dict__[f'b{k}'] for k in range(self.n_weights)] for layer in self]
 
     def rnn(self, *args: Any) -> Any:
-        """The function to apply: ``rnn(n_layers, dropout, *states, ws, bs, xs)``, with ``xs[t]`` for step t."""
+        """The function to apply: ``rnn(n_layers, dropout, *states, ws, bs, xs)``, with ``xs[t]`` for step t.
+
+        Args:
+            args: the arguments of the function, as above.
+        """
         raise NotImplementedError(f'{type(self).__name__} must define rnn')
 
     @property

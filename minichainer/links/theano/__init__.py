@@ -10,6 +10,10 @@ from minichainer.link.link import Link
 class TheanoFunction(Link):
     """A graph of Theano as a link; it does not exist here.
 
+    Args:
+        inputs: anything.
+        outputs: anything.
+
     Raises:
         RuntimeError: always; write the graph with :mod:`~minichainer.functions` instead.
 

@@ -115,7 +115,7 @@ def make_display(out: Any = None) -> Display | None:
     """Returns what shows progress.
 
     Args:
-        out: a stream, on which it is shown in any case, as plain lines if it is no terminal. None: the standard
+        out: a stream, on which it is shown in any case, as plain lines if it is not a terminal. None: the standard
             output, if that is a terminal, or a notebook in which tqdm shows widgets; otherwise nothing is shown.
     """
     if out is None and (widget := _tqdm_for_notebooks()):

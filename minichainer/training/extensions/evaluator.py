@@ -81,7 +81,11 @@ class Evaluator(Extension):
                 )
 
     def get_iterator(self, name: str) -> Any:
-        """Returns the iterator of this name."""
+        """Returns the iterator of this name.
+
+        Args:
+            name: the name; ``'main'`` for the only one.
+        """
         return self._iterators[name]
 
     def get_all_iterators(self) -> dict[str, Any]:
@@ -89,7 +93,11 @@ class Evaluator(Extension):
         return dict(self._iterators)
 
     def get_target(self, name: str) -> Any:
-        """Returns the link of this name."""
+        """Returns the link of this name.
+
+        Args:
+            name: the name; ``'main'`` for the only one.
+        """
         return self._targets[name]
 
     def get_all_targets(self) -> dict[str, Any]:

@@ -33,10 +33,10 @@ class LogReport(Extension):
             reported for.
         trigger: Trigger that ends an interval.
         postprocess: Function of the dict of an interval, called before it is kept; may change it.
-        filename (str): Name of the file in the trainer's output folder, ``'log'`` when omitted; it may
-            contain fields like ``{epoch}`` that the dict fills in. If it ends with ``.jsonl``, the file has a dict on
-            each line instead (JSON lines). ``None``: no file.
-        log_name (str): Older spelling of ``filename``.
+        filename (str): Name of the file in the trainer's output folder, ``'log'`` if it is omitted or ``None``; it
+            may contain fields like ``{epoch}`` that the dict fills in. If it ends with ``.jsonl``, the file has a
+            dict on each line instead (JSON lines).
+        log_name (str): Older spelling of ``filename``. ``log_name=None``: no file, as in Chainer.
 
     .. admonition:: Example
 

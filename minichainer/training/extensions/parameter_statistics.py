@@ -103,7 +103,12 @@ class ParameterStatistics(Extension):
         return found
 
     def register_statistics(self, name: str, function: Callable[[Any], Any]) -> None:
-        """Adds a statistic: a function of a one-dimensional array that returns one or several numbers."""
+        """Adds a statistic: a function of a one-dimensional array that returns one or several numbers.
+
+        Args:
+            name: its name in reported keys.
+            function: the function.
+        """
         self._statistics[name] = function
 
     def serialize(self, serializer: Any) -> None:

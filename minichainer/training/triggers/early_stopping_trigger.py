@@ -23,7 +23,7 @@ class EarlyStoppingTrigger:
         verbose (bool): Whether to print when it stops early.
         max_trigger: Trigger that ends the training in any case.
 
-    A NaN is no improvement.
+    A NaN is not an improvement.
 
     Raises:
         ValueError: ``mode`` is something else.
@@ -63,7 +63,11 @@ class EarlyStoppingTrigger:
         self._init_summary()
 
     def __call__(self, trainer: Any) -> bool:
-        """Returns whether the training should end."""
+        """Returns whether the training should end.
+
+        Args:
+            trainer: the trainer, whose iteration, epoch and observation count.
+        """
         observation = trainer.observation
         if self.monitor in observation:
             self._summary.add({self.monitor: observation[self.monitor]})
@@ -118,7 +122,12 @@ class EarlyStoppingTrigger:
         return length
 
     def serialize(self, serializer: Any) -> None:
-        """Saves or restores the state; Chainer saves none: then it restarts with a warning."""
+        """Saves or restores the state; Chainer saves none: then it restarts with a warning.
+
+        Args:
+            serializer: a :class:`~minichainer.Serializer` to save, or a :class:`~minichainer.Deserializer` to
+                restore.
+        """
         if self._at_end is not None and isinstance(serializer, Serializer):
             self._at_end.serialize(serializer)
             return

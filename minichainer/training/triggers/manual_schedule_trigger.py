@@ -32,7 +32,11 @@ class ManualScheduleTrigger(ProgressMemory):
         self._finished_unknown = False
 
     def __call__(self, trainer: Any) -> bool:
-        """Returns whether a point has been reached since the last call."""
+        """Returns whether a point has been reached since the last call.
+
+        Args:
+            trainer: the trainer, whose iteration, epoch and observation count.
+        """
         before, now = self._advance(trainer.updater, self.unit)
         fire = any(before < p <= now for p in self.points)
         if (fire or self._finished_unknown) and now >= max(self.points):
@@ -41,7 +45,12 @@ class ManualScheduleTrigger(ProgressMemory):
         return fire
 
     def serialize(self, serializer: Any) -> None:
-        """Saves or restores the progress at the last call and ``finished``."""
+        """Saves or restores the progress at the last call and ``finished``.
+
+        Args:
+            serializer: a :class:`~minichainer.Serializer` to save, or a :class:`~minichainer.Deserializer` to
+                restore.
+        """
         super().serialize(serializer)
         try:
             self.finished = serializer('finished', self.finished)

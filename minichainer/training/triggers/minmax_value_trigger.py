@@ -48,6 +48,9 @@ class BestValueTrigger:
     def __call__(self, trainer: Any) -> bool:
         """Returns whether an interval has ended with a new best value.
 
+        Args:
+            trainer: the trainer, whose iteration, epoch and observation count.
+
         Raises:
             KeyError: Nothing was reported under the key during the interval.
         """
@@ -72,7 +75,12 @@ class BestValueTrigger:
         return True
 
     def serialize(self, serializer: Any) -> None:
-        """Saves or restores the interval, its mean so far and the best value."""
+        """Saves or restores the interval, its mean so far and the best value.
+
+        Args:
+            serializer: a :class:`~minichainer.Serializer` to save, or a :class:`~minichainer.Deserializer` to
+                restore.
+        """
         if hasattr(self._interval_trigger, 'serialize'):
             self._interval_trigger.serialize(serializer['interval_trigger'])
         self._summary.serialize(serializer['summary'])

@@ -29,13 +29,22 @@ class OnceTrigger:
         return not (self._flag_first or self._flag_resumed)
 
     def __call__(self, trainer: Any) -> bool:
-        """Returns whether this is the first call."""
+        """Returns whether this is the first call.
+
+        Args:
+            trainer: the trainer, whose iteration, epoch and observation count.
+        """
         fire = not self.finished
         self._flag_first = self._flag_resumed = False
         return fire
 
     def serialize(self, serializer: Any) -> None:
-        """Saves or restores whether it has fired."""
+        """Saves or restores whether it has fired.
+
+        Args:
+            serializer: a :class:`~minichainer.Serializer` to save, or a :class:`~minichainer.Deserializer` to
+                restore.
+        """
         try:
             self._flag_first = serializer('_flag_first', self._flag_first)
         except KeyError:

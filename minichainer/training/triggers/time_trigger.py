@@ -29,14 +29,23 @@ class TimeTrigger:
         self._next_time = period
 
     def __call__(self, trainer: Any) -> bool:
-        """Returns whether ``trainer.elapsed_time`` has passed the end of an interval."""
+        """Returns whether ``trainer.elapsed_time`` has passed the end of an interval.
+
+        Args:
+            trainer: the trainer, whose iteration, epoch and observation count.
+        """
         fire: bool = self._next_time < trainer.elapsed_time
         if fire:
             self._next_time += self._period
         return fire
 
     def serialize(self, serializer: Any) -> None:
-        """Saves or restores the end of the current interval, in seconds of training."""
+        """Saves or restores the end of the current interval, in seconds of training.
+
+        Args:
+            serializer: a :class:`~minichainer.Serializer` to save, or a :class:`~minichainer.Deserializer` to
+                restore.
+        """
         if isinstance(serializer, Serializer):
             serializer('next_time', self._next_time)
         else:

@@ -130,7 +130,11 @@ class StandardUpdater(Updater):
         return dict(self._optimizers)
 
     def get_iterator(self, name: str) -> Any:
-        """Returns the iterator of this name."""
+        """Returns the iterator of this name.
+
+        Args:
+            name: the name; ``'main'`` for that of the training set.
+        """
         return self._iterators[name]
 
     def update(self) -> None:

@@ -12,7 +12,7 @@ from minichainer.verification.diagnosis.experiments import CLOSE, Experiments, U
 
 
 def truncated_cause(e: Experiments) -> Cause | None:
-    """The cause if the gradient is right but for what earlier steps contribute.
+    """The cause if the gradient is right except for what earlier steps contribute.
 
     A weight or an initial state has no axis of steps of its own: for these, another input must be cut off, or the
     steps of the output tell.

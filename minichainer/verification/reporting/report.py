@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from minichainer.errors import ReturnedGradientError
+from minichainer.errors import GradcheckError, NondifferentiableError, RefusedGradientError, UnresolvedError
 from minichainer.verification.reporting.explanation import Comparison, Explanation
 from minichainer.verification.reporting.page import fragment
 from minichainer.verification.reporting.picture import plot
@@ -326,26 +326,6 @@ class GradientReport:
 
 def _pair(failure: Failure) -> tuple[Any, ...]:
     return failure.order, failure.output, failure.input, failure.cause
-
-
-class GradcheckError(AssertionError, RuntimeError):
-    """A gradient check did not pass; ``report`` has the details."""
-
-    def __init__(self, message: str = '', report: GradientReport | None = None) -> None:
-        super().__init__(message)
-        self.report = report
-
-
-class NondifferentiableError(GradcheckError):
-    """The function has a kink or a jump at the checked point."""
-
-
-class UnresolvedError(GradcheckError):
-    """Right and wrong cannot be told apart at this precision; the message says what would help."""
-
-
-class RefusedGradientError(GradcheckError, ReturnedGradientError):
-    """The graph has refused what a backward returned: their number, or a type, shape or dtype."""
 
 
 def error_of(report: GradientReport) -> GradcheckError:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from minichainer.autograd.profiler import EventList, FunctionEvent, FunctionEventAvg
+from minichainer.autograd.profiler import EventList, FunctionEvent, FunctionEventAvg, profile
 from tests.autograd.profiler.helpers import FORWARD_LINE, STEP, profile_of, row
 
 
@@ -74,10 +74,20 @@ def test_averages_by_key() -> None:
     assert (exp.cpu_memory_usage, exp.input_shapes, exp.stack) == (80, [], [])
 
 
+def recorded(events: EventList) -> profile:
+    prof = profile()
+    prof._events = events
+    return prof
+
+
 def test_averages_by_shape_and_by_stack() -> None:
     events = profile_of(STEP)
-    by_shape = [(a.key, a.input_shapes) for a in events.key_averages(group_by_input_shape=True) if a.key == 'Exp']
+    by_shape = [(a.key, a.input_shapes) for a in events.key_averages(group_by_input_shapes=True) if a.key == 'Exp']
     assert by_shape == [('Exp', [[2, 3]]), ('Exp', [[4]])]
+    for events_or_profile in (events, recorded(events)):  # torch has one name in each
+        for name in ('group_by_input_shape', 'group_by_input_shapes'):
+            found = events_or_profile.key_averages(**{name: True})
+            assert [a.input_shapes for a in found if a.key == 'Exp'] == [[[2, 3]], [[4]]]
     assert events.key_averages(group_by_stack_n=1)[1].stack == [FORWARD_LINE[0]]
     other = profile_of([*STEP, row('forward', 'Exp', 90, 91, 9, ((4,),), 0, ('else.py(1): f',))])
     assert [a.count for a in other.key_averages(group_by_stack_n=1) if a.key == 'Exp'] == [2, 1]

@@ -27,14 +27,14 @@ class Published:
     Args:
         npz: name of the file of Chainer.
         caffemodel: name of the file of Caffe.
-        url: address of the file of Caffe, or of the page that has it.
-        direct: whether the address is that of the file.
+        urls: addresses of the file of Caffe, the first of which names the copy; or of the page that has it.
+        checksum: SHA-1 checksum of the file of Caffe, as its authors publish it; None if the address is a page.
     """
 
     npz: str
     caffemodel: str
-    url: str
-    direct: bool = True
+    urls: tuple[str, ...]
+    checksum: str | None
 
 
 def find_weights(model: str, pretrained_model: Any, published: Published, convert: Converter) -> str | None:
@@ -93,21 +93,29 @@ def _published(model: str, published: Published, convert: Converter) -> str:
     """The file of Chainer in its folder; it is made from Caffe's if it is not there."""
     npz, caffemodel = (os.path.join(_folder(), name) for name in (published.npz, published.caffemodel))
 
+    remedy = (
+        f'get {published.caffemodel} from {published.urls[-1]} and save it as {caffemodel}, or save '
+        f"Chainer's {published.npz} as {npz}"
+    )
+
     def make(part: str) -> None:
-        source = caffemodel if os.path.exists(caffemodel) else _download(model, published, npz, caffemodel)
-        convert_file(source, part, convert)
+        source = caffemodel if os.path.exists(caffemodel) else _download(model, published, remedy)
+        try:
+            convert_file(source, part, convert)
+        except ImportError:
+            raise
+        except Exception as error:  # DecodeError, of a library that may be absent, or ValueError
+            raise OSError(f'{model}: {source} has other contents than the trained weights; {remedy}') from error
 
     cache_or_load_file(npz, make, lambda path: None)
     return npz
 
 
-def _download(model: str, published: Published, npz: str, caffemodel: str) -> str:
-    name, url = published.caffemodel, published.url
-    remedy = f"get {name} from {url} and save it as {caffemodel}, or save Chainer's {published.npz} as {npz}"
-    if not published.direct:
+def _download(model: str, published: Published, remedy: str) -> str:
+    if published.checksum is None:
         raise OSError(f'{model}: the trained weights are not here; {remedy}')
     try:
-        return cached_file([url])
+        return cached_file(published.urls, published.checksum)
     except OSError as error:
         raise OSError(f'{model}: the trained weights are not here and cannot be downloaded; {remedy}') from error
 

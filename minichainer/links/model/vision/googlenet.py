@@ -34,7 +34,11 @@ from minichainer.variable import Variable
 _PUBLISHED = Published(
     'bvlc_googlenet.npz',
     'bvlc_googlenet.caffemodel',
-    'http://dl.caffe.berkeleyvision.org/bvlc_googlenet.caffemodel',
+    (
+        'http://dl.caffe.berkeleyvision.org/bvlc_googlenet.caffemodel',
+        'https://dl.caffe.berkeleyvision.org/bvlc_googlenet.caffemodel',
+    ),
+    '405fc5acd08a3bb12de8ee5e23a96bec22f08204',
 )
 _MEAN = (104.0, 117.0, 123.0)
 #: Arguments of the inception modules: channels of the input, the branches and the pooling's projection.

@@ -233,7 +233,7 @@ class ResNetLayers(ImageModel):
     def __init__(self, pretrained_model: Any, n_layers: int, downsample_fb: bool = False) -> None:
         _check_layers(n_layers)
         stem = f'ResNet-{n_layers}-model'
-        published = Published(f'{stem}.npz', f'{stem}.caffemodel', _URL, direct=False)
+        published = Published(f'{stem}.npz', f'{stem}.caffemodel', (_URL,), None)
         convert = functools.partial(_convert, n_layers=n_layers)
         path = find_weights(type(self).__name__, pretrained_model, published, convert)
         super().__init__()

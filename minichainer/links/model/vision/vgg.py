@@ -28,6 +28,8 @@ from minichainer.links.model.vision._weights import (
 )
 
 _URL = 'https://www.robots.ox.ac.uk/%7Evgg/software/very_deep/caffe/VGG_ILSVRC_{}_layers.caffemodel'
+#: Checksums that the authors publish beside the files.
+_SHA1 = {16: '9363e1f6d65f7dba68c4f27a1e62105cdf6c4e24', 19: '239785e7862442717d831f682bb824055e51e9ba'}
 _MEAN = (103.939, 116.779, 123.68)
 #: Convolutions of each block, by the number of layers; and their channels.
 _BLOCKS = {16: (2, 2, 3, 3, 3), 19: (2, 2, 4, 4, 4)}
@@ -57,7 +59,7 @@ class VGGLayers(ImageModel):
         if n_layers not in _BLOCKS:
             raise ValueError(f'The n_layers argument should be either 16 or 19, but {n_layers} was given.')
         stem = f'VGG_ILSVRC_{n_layers}_layers'
-        published = Published(f'{stem}.npz', f'{stem}.caffemodel', _URL.format(n_layers))
+        published = Published(f'{stem}.npz', f'{stem}.caffemodel', (_URL.format(n_layers),), _SHA1[n_layers])
         path = find_weights(type(self).__name__, pretrained_model, published, _convert)
         super().__init__()
         filters = Normal(0.01) if path is None else Zero()
