@@ -14,10 +14,15 @@ from typing import Any
 
 import numpy
 
-from minichainer.backends.number_arrays import NumberModule
 from minichainer.kernels import gamma as gamma_kernels
 from minichainer.kernels._scipy import special
-from minichainer.kernels.small_differences import entropy_of_ratio, log_of_ratio, ratio_deficit, where_or
+from minichainer.kernels.small_differences import (
+    entropy_of_ratio,
+    has_many_digits,
+    log_of_ratio,
+    ratio_deficit,
+    where_or,
+)
 
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 #: Coefficients of Stirling's series of the log-gamma function, of the powers -1, -3, -5, ...
@@ -27,16 +32,12 @@ SERIES_FROM = 16
 _NODES = 10
 
 
-def _has_many_digits(xp: Any) -> bool:
-    return isinstance(xp, NumberModule)
-
-
 def stirling_remainder(xp: Any, x: Any, n: int = 0) -> Any:
     r"""The n-th derivative of what Stirling's formula leaves.
 
     .. math:: s(x) = \log \Gamma(x) - (x - \tfrac12) \log x + x - \tfrac12 \log 2 \pi
     """
-    if _has_many_digits(xp):
+    if has_many_digits(xp):
         return _remainder_nearby(xp, x, n)
     far = xp.maximum(x, SERIES_FROM)
     with numpy.errstate(divide='ignore', over='ignore', invalid='ignore'):
@@ -78,9 +79,9 @@ def gamma_log_density(xp: Any, x: Any, k: Any, rate: Any) -> Any:
 
 def _gamma_part(xp: Any, x: Any, k: Any, rate: Any, excess: Any) -> Any:
     """As :func:`gamma_log_density`, where ``rate * x - k`` may be known better."""
-    small = k if _has_many_digits(xp) else xp.minimum(k, SERIES_FROM)
+    small = k if has_many_digits(xp) else xp.minimum(k, SERIES_FROM)
     plain = x_log(xp, small - 1, x) + small * xp.log(rate) - rate * x - special(xp).gammaln(small)
-    if _has_many_digits(xp):
+    if has_many_digits(xp):
         return plain
     far = xp.maximum(k, SERIES_FROM)
     half = 0.5 * xp.log(far) - _HALF_LOG_2_PI - _remainder_series(far, 0)
@@ -91,7 +92,7 @@ def _gamma_part(xp: Any, x: Any, k: Any, rate: Any, excess: Any) -> Any:
 def log_beta(xp: Any, a: Any, b: Any) -> Any:
     """The logarithm of the beta function."""
     functions = special(xp)
-    if _has_many_digits(xp):
+    if has_many_digits(xp):
         return functions.gammaln(a) + functions.gammaln(b) - functions.gammaln(a + b)
     return functions.betaln(a, b)
 
@@ -101,7 +102,7 @@ def beta_log_density(xp: Any, x: Any, a: Any, b: Any) -> Any:
     total, rest = a + b, 1 - x
     with numpy.errstate(all='ignore'):
         small = x_log(xp, a - 1, x) + xp.where(b == 1, 0 * x, (b - 1) * xp.log1p(-x)) - log_beta(xp, a, b)
-        if _has_many_digits(xp):
+        if has_many_digits(xp):
             return small
         excess = b * x - a * rest
         parts = _gamma_part(xp, x, a, total, excess) + _gamma_part(xp, rest, b, total, -excess)
@@ -125,9 +126,9 @@ def log_of_unit_density(xp: Any, k: Any) -> Any:
 def poisson_log_density(xp: Any, x: Any, lam: Any) -> Any:
     """The logarithm of the probability of x: the density at ``lam`` of the gamma distribution of shape x + 1."""
     with numpy.errstate(all='ignore'):
-        small = x if _has_many_digits(xp) else xp.minimum(x, SERIES_FROM)
+        small = x if has_many_digits(xp) else xp.minimum(x, SERIES_FROM)
         plain = x_log(xp, small, lam) - lam - special(xp).gammaln(small + 1)
-        if _has_many_digits(xp):
+        if has_many_digits(xp):
             return plain
         far = xp.maximum(x, SERIES_FROM)
         half = -0.5 * xp.log(far) - _HALF_LOG_2_PI - _remainder_series(far, 0)
@@ -173,7 +174,7 @@ def _bounded_remainder(xp: Any, x: Any, n: int) -> Any:
 def shape_excess(xp: Any, k1: Any, k2: Any) -> Any:
     """The divergence of gamma distributions of shapes k1 and k2 of the same mean."""
     difference = k2 - k1
-    if _has_many_digits(xp):
+    if has_many_digits(xp):
         functions, of_means = special(xp), k2 * xp.log(k2 / k1) - difference
         return functions.gammaln(k2) - functions.gammaln(k1) - difference * functions.digamma(k1) - of_means
     near = xp.absolute(difference) <= 0.5 * k1
@@ -214,7 +215,7 @@ def dirichlet_divergence(xp: Any, a: Any, b: Any) -> Any:
 def digamma_difference(xp: Any, k2: Any, k1: Any, difference: Any) -> Any:
     """psi(k2) - psi(k1), where k2 - k1 may be known better."""
     functions = special(xp)
-    if _has_many_digits(xp):
+    if has_many_digits(xp):
         return functions.digamma(k2) - functions.digamma(k1)
     with numpy.errstate(all='ignore'):
         near = xp.absolute(difference) <= 0.5 * k1
@@ -229,7 +230,7 @@ def digamma_difference(xp: Any, k2: Any, k1: Any, difference: Any) -> Any:
 
 def scaled_trigamma(xp: Any, x: Any) -> Any:
     """x psi'(x), whose factors may be out of range."""
-    if _has_many_digits(xp):
+    if has_many_digits(xp):
         return x * gamma_kernels.polygamma(xp, 1, x)
     with numpy.errstate(over='ignore'):
         return 1 / x + x * gamma_kernels.polygamma(xp, 1, 1 + x)
@@ -238,7 +239,7 @@ def scaled_trigamma(xp: Any, x: Any) -> Any:
 def log_minus_digamma(xp: Any, z: Any, k: Any) -> Any:
     """log z - psi(k)."""
     plain = xp.log(z) - special(xp).digamma(k)
-    if _has_many_digits(xp):
+    if has_many_digits(xp):
         return plain
     with numpy.errstate(all='ignore'):
         far = xp.maximum(k, SERIES_FROM)

@@ -10,10 +10,17 @@ from typing import Any
 
 import numpy
 
+from minichainer.backends.number_arrays import NumberModule
+
 #: Up to here the series are summed: beyond, the plain difference loses at most four bits.
 _SERIES_TO = 0.25
 _ODD_SERIES = [1 / n for n in range(3, 23, 2)]
 _EXPONENTIAL_SERIES = range(14, 2, -1)
+
+
+def has_many_digits(xp: Any) -> bool:
+    """Whether numbers have 50 digits, as the gradient checker's: for them a definition is better than a series."""
+    return isinstance(xp, NumberModule)
 
 
 def where_or(xp: Any, condition: Any, x: Any, otherwise: float) -> Any:
@@ -23,6 +30,8 @@ def where_or(xp: Any, condition: Any, x: Any, otherwise: float) -> Any:
 
 def log1p_deficit(xp: Any, x: Any) -> Any:
     """x - log(1 + x)."""
+    if has_many_digits(xp):
+        return x - xp.log1p(x)
     near = xp.absolute(x) <= _SERIES_TO
     small = where_or(xp, near, x, 0.0)
     y = small / (2 + small)  # log(1 + x) = 2 artanh y
@@ -52,6 +61,8 @@ def entropy_of_ratio(xp: Any, p: Any, q: Any, difference: Any) -> Any:
 
 def expm1_excess(xp: Any, x: Any) -> Any:
     """exp(x) - 1 - x."""
+    if has_many_digits(xp):
+        return xp.expm1(x) - x
     with numpy.errstate(over='ignore', invalid='ignore'):
         near = xp.absolute(x) < 2 * _SERIES_TO
         small = where_or(xp, near, x, 0.0)
