@@ -182,7 +182,17 @@ def exponential_log_density(xp: Any, x: Any, lam: Any) -> Any:
 
 
 @elementwise(
-    lambda m, gy, x, k, theta: gy * ((k - 1 - x / theta) / x),
+    lambda m, gy, x, k: gy * ((1 - k) / x / x),
+    lambda m, gy, x: gy / x,
+    lambda m, gy, theta: gy / theta / theta,
+)
+def gamma_slope(xp: Any, x: Any, k: Any, theta: Any) -> Any:
+    """The derivative of the logarithm of the density by x."""
+    return (k - 1 - x / theta) / x
+
+
+@elementwise(
+    lambda m, gy, x, k, theta: gy * m.gamma_slope(x, k, theta),
     lambda m, gy, x, k, theta: gy * m.log_minus_digamma(x / theta, k),
     lambda m, gy, x, k, theta: gy * ((x / theta - k) / theta),
 )

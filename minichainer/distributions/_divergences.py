@@ -104,9 +104,29 @@ def _change_of_squares(scale1: Any, scale2: Any) -> Any:
     return (scale1 - scale2) / scale2 * ((scale1 + scale2) / scale2)
 
 
+def _mixed_curvature(scale1: Any, scale2: Any) -> Any:
+    return -2 * (scale1 / scale2) / scale2 / scale2
+
+
 @elementwise(
-    lambda m, gy, scale1, scale2: gy * (_change_of_squares(scale1, scale2) / scale1),
-    lambda m, gy, scale1, scale2: -gy * (_change_of_squares(scale1, scale2) / scale2),
+    lambda m, gy, scale1, scale2: gy * (1 / scale1 / scale1 + 1 / scale2 / scale2),
+    lambda m, gy, scale1, scale2: gy * _mixed_curvature(scale1, scale2),
+)
+def slope_by_scale(xp: Any, scale1: Any, scale2: Any) -> Any:
+    return _change_of_squares(scale1, scale2) / scale1
+
+
+@elementwise(
+    lambda m, gy, scale1, scale2: gy * _mixed_curvature(scale1, scale2),
+    lambda m, gy, scale1, scale2: gy * ((3 * (scale1 / scale2) * (scale1 / scale2) - 1) / scale2 / scale2),
+)
+def slope_by_other_scale(xp: Any, scale1: Any, scale2: Any) -> Any:
+    return -_change_of_squares(scale1, scale2) / scale2
+
+
+@elementwise(
+    lambda m, gy, scale1, scale2: gy * m.slope_by_scale(scale1, scale2),
+    lambda m, gy, scale1, scale2: gy * m.slope_by_other_scale(scale1, scale2),
 )
 def divergence_of_scales(xp: Any, scale1: Any, scale2: Any) -> Any:
     """With r, the ratio of the scales, (r^2 - 1) / 2 - log r, which is (r - 1)^2 / 2 + (r - 1 - log r)."""
