@@ -140,7 +140,7 @@ def poisson_log_density(xp: Any, x: Any, lam: Any) -> Any:
 def _nodes(weight: int) -> Any:
     """Nodes and weights of the Gauss quadrature from 0 to 1 with the weight ``(1 - t) ** weight``."""
     nodes, weights = special(numpy).roots_jacobi(_NODES, weight, 0)
-    return [*zip((0.5 * (1 + nodes)).tolist(), (weights * 0.5 ** (weight + 1)).tolist(), strict=True)]
+    return 0.5 * (1 + nodes), weights * 0.5 ** (weight + 1)
 
 
 def _curvature(xp: Any, x: Any) -> Any:
@@ -152,11 +152,10 @@ def _curvature(xp: Any, x: Any) -> Any:
 
 def _curvatures(xp: Any, k1: Any, step: Any, weight: int) -> Any:
     """k1^2 times the mean of s'' between k1 and ``k1 (1 + step)``, weighted."""
-    total: Any = 0.0
-    for t, factor in _nodes(weight):
-        ratio = 1 + t * step
-        total = total + factor * _curvature(xp, k1 * ratio) / (ratio * ratio)
-    return total
+    along = (-1, *[1] * k1.ndim)
+    nodes, weights = (xp.asarray(values, k1.dtype).reshape(along) for values in _nodes(weight))
+    ratios = 1 + nodes * step
+    return (weights * _curvature(xp, k1 * ratios) / (ratios * ratios)).sum(axis=0)
 
 
 def _bounded_remainder(xp: Any, x: Any, n: int) -> Any:
