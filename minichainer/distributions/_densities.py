@@ -12,11 +12,12 @@ from typing import Any
 import numpy
 
 from minichainer import ops
-from minichainer.functions._define import elementwise
+from minichainer.functions._define import elementwise, primitive
 from minichainer.functions.loss._common import logistic_slope
-from minichainer.kernels import gamma as gamma_kernels
+from minichainer.kernels import gamma_densities
 from minichainer.kernels._scipy import special
 from minichainer.kernels.losses import logistic_losses
+from minichainer.kernels.small_differences import log_of_ratio
 from minichainer.variable import Variable
 
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
@@ -25,10 +26,7 @@ _SQUARE_FITS = {numpy.dtype('e'): 200.0, numpy.dtype('f'): 1e19, numpy.dtype('d'
 _LOG_2, _LOG_PI = math.log(2), math.log(math.pi)
 
 
-def _x_log(xp: Any, x: Any, y: Any) -> Any:
-    """x log y, and 0 where x is 0, on arrays."""
-    with numpy.errstate(divide='ignore', invalid='ignore'):
-        return xp.where(x == 0, xp.zeros((), x.dtype), x * xp.log(y))
+_x_log = gamma_densities.x_log
 
 
 def _x_log1p(xp: Any, x: Any, y: Any) -> Any:
@@ -37,13 +35,13 @@ def _x_log1p(xp: Any, x: Any, y: Any) -> Any:
         return xp.where(x == 0, xp.zeros((), x.dtype), x * xp.log1p(y))
 
 
-@elementwise(lambda m, gy, p: gy * m.log(p), lambda m, gy, x, p: gy * x / p)
+@elementwise(lambda m, gy, p: gy * m.log(p), lambda m, gy, x, p: gy * m.weighted(x, 1 / p))
 def x_log(xp: Any, x: Any, p: Any) -> Any:
     """x log p, and 0 where x is 0."""
     return _x_log(xp, x, p)
 
 
-@elementwise(lambda m, gy, p: gy * m.log1p(-p), lambda m, gy, x, p: -gy * x / (1 - p))
+@elementwise(lambda m, gy, p: gy * m.log1p(-p), lambda m, gy, x, p: -gy * m.weighted(x, 1 / (1 - p)))
 def x_log_of_1_minus(xp: Any, x: Any, p: Any) -> Any:
     """x log(1 - p), and 0 where x is 0."""
     return _x_log1p(xp, x, -p)
@@ -68,8 +66,9 @@ def normal_log_density(xp: Any, x: Any, loc: Any, scale: Any) -> Any:
 
 
 @elementwise(
-    lambda m, gy, x, loc, log_scale: gy * ((loc - x) * m.exp(-2 * log_scale)),
-    lambda m, gy, x, loc, log_scale: gy * ((x - loc) * m.exp(-2 * log_scale)),
+    # Twice the same factor, because its square may overflow.
+    lambda m, gy, x, loc, log_scale: gy * ((loc - x) * m.exp(-log_scale) * m.exp(-log_scale)),
+    lambda m, gy, x, loc, log_scale: gy * ((x - loc) * m.exp(-log_scale) * m.exp(-log_scale)),
     lambda m, gy, x, loc, log_scale: gy * (m.square((x - loc) * m.exp(-log_scale)) - 1),
 )
 def normal_log_density_by_log(xp: Any, x: Any, loc: Any, log_scale: Any) -> Any:
@@ -102,14 +101,60 @@ def laplace_log_density(xp: Any, x: Any, loc: Any, scale: Any) -> Any:
     return -xp.absolute((x - loc) / scale) - (xp.log(scale) + _LOG_2)
 
 
-def _cauchy_slope(m: Any, z: Any) -> Any:
-    return 2 * z / (1 + z * z)
+def _folded(xp: Any, z: Any) -> tuple[Any, Any, Any]:
+    """Whether z is inside of -1 and 1, the one of z and 1/z that is, and its square: no square of z overflows."""
+    inside = xp.absolute(z) <= 1
+    with numpy.errstate(divide='ignore'):
+        u = xp.where(inside, z, 1 / z)
+    return inside, u, u * u
+
+
+@elementwise(lambda m, gy, z, y: gy * (2 * m.cauchy_kernel(z) - y * y))
+def cauchy_slope(xp: Any, z: Any) -> Any:
+    """2 z / (1 + z^2), minus the derivative of the logarithm of the density."""
+    _, u, square = _folded(xp, z)
+    return 2 * u / (1 + square)
+
+
+@elementwise(lambda m, gy, z, y: -gy * (m.cauchy_slope(z) * y))
+def cauchy_kernel(xp: Any, z: Any) -> Any:
+    """1 / (1 + z^2)."""
+    inside, _, square = _folded(xp, z)
+    return xp.where(inside, 1 / (1 + square), square / (1 + square))
+
+
+@elementwise(lambda m, gy, z: gy * (m.cauchy_slope(z) * m.cauchy_kernel(z)))
+def cauchy_rest(xp: Any, z: Any) -> Any:
+    """z^2 / (1 + z^2)."""
+    inside, _, square = _folded(xp, z)
+    return xp.where(inside, square / (1 + square), 1 / (1 + square))
+
+
+@elementwise(lambda m, gy, z: gy * (m.cauchy_kernel(z) * (1 / math.pi)))
+def cauchy_cdf(xp: Any, z: Any) -> Any:
+    return xp.arctan2(xp.ones_like(z), -z) * (1 / math.pi)
+
+
+@elementwise(lambda m, gy, z: gy * m.cauchy_cdf_log_slope(z))
+def cauchy_log_cdf(xp: Any, z: Any) -> Any:
+    angle = xp.arctan2(xp.ones_like(z), xp.absolute(z))  # of the smaller side
+    return xp.where(z > 0, xp.log1p(-angle * (1 / math.pi)), xp.log(angle * (1 / math.pi)))
+
+
+@elementwise(lambda m, gy, z, y: -gy * (y * (m.cauchy_slope(z) + y)))
+def cauchy_cdf_log_slope(xp: Any, z: Any) -> Any:
+    """The derivative of :func:`cauchy_log_cdf`, about -1 / z for z far below 0, where the kernel underflows."""
+    inside, u, square = _folded(xp, z)
+    angle = xp.arctan2(xp.ones_like(z), -z)
+    kernel = xp.where(inside, xp.ones((), z.dtype), square) / (1 + square)
+    with numpy.errstate(invalid='ignore', divide='ignore'):
+        return xp.where(z < -1, -u / (1 + square) * (-u / angle), kernel / angle)
 
 
 @elementwise(
-    lambda m, gy, x, loc, scale: gy * (_cauchy_slope(m, (loc - x) / scale) / scale),
-    lambda m, gy, x, loc, scale: gy * (_cauchy_slope(m, (x - loc) / scale) / scale),
-    lambda m, gy, x, loc, scale: gy * (_cauchy_slope(m, (x - loc) / scale) * ((x - loc) / scale) / scale),
+    lambda m, gy, x, loc, scale: gy * (m.cauchy_slope((loc - x) / scale) / scale),
+    lambda m, gy, x, loc, scale: gy * (m.cauchy_slope((x - loc) / scale) / scale),
+    lambda m, gy, x, loc, scale: gy * (2 * m.cauchy_rest((x - loc) / scale) / scale),
 )
 def cauchy_exponent(xp: Any, x: Any, loc: Any, scale: Any) -> Any:
     z = xp.absolute((x - loc) / scale)
@@ -137,6 +182,41 @@ def exponential_log_density(xp: Any, x: Any, lam: Any) -> Any:
 
 
 @elementwise(
+    lambda m, gy, x, k: gy * ((1 - k) / x / x),
+    lambda m, gy, x: gy / x,
+    lambda m, gy, theta: gy / theta / theta,
+)
+def gamma_slope(xp: Any, x: Any, k: Any, theta: Any) -> Any:
+    """The derivative of the logarithm of the density by x."""
+    return (k - 1 - x / theta) / x
+
+
+@elementwise(
+    lambda m, gy, x, k, theta: gy * m.gamma_slope(x, k, theta),
+    lambda m, gy, x, k, theta: gy * m.log_minus_digamma(x / theta, k),
+    lambda m, gy, x, k, theta: gy * ((x / theta - k) / theta),
+)
+def gamma_log_density(xp: Any, x: Any, k: Any, theta: Any) -> Any:
+    """Also for large shapes, and where x is 0."""
+    return gamma_densities.gamma_log_density(xp, x, k, 1 / theta)
+
+
+@elementwise(lambda m, gy, z: gy / z, lambda m, gy, k: -gy * m.polygamma_of(k, 1))
+def log_minus_digamma(xp: Any, z: Any, k: Any) -> Any:
+    r""":math:`\log z - \psi(k)`."""
+    return gamma_densities.log_minus_digamma(xp, z, k)
+
+
+@elementwise(
+    lambda m, gy, k, step: gy * (m.polygamma_of(k + step, 1) - m.polygamma_of(k, 1)),
+    lambda m, gy, k, step: gy * m.polygamma_of(k + step, 1),
+)
+def digamma_step(xp: Any, k: Any, step: Any) -> Any:
+    r""":math:`\psi(k + h) - \psi(k)`."""
+    return gamma_densities.digamma_difference(xp, k + step, k, step)
+
+
+@elementwise(
     lambda m, gy, x, k, theta: gy * ((k - 1) / x - 1 / theta),
     lambda m, gy, x: gy * m.log(x),
     lambda m, gy, x, theta: gy * (x / theta / theta),
@@ -146,24 +226,27 @@ def gamma_exponent(xp: Any, x: Any, k: Any, theta: Any, edge: bool = False) -> A
 
 
 @elementwise(
-    lambda m, gy, x, k: gy * ((k - 1) / x - 1), lambda m, gy, x, k: gy * (m.log(x) - m.digamma(k))
+    lambda m, gy, x, k: gy * ((k - 1) / x - 1), lambda m, gy, x, k: gy * m.log_minus_digamma(x, k)
 )  # fmt: skip
 def standard_gamma_log_density(xp: Any, x: Any, k: Any) -> Any:
-    return _x_log(xp, k - 1, x) - x - special(xp).gammaln(k)
+    return gamma_densities.gamma_log_density(xp, x, k, xp.ones_like(x))
 
 
 @elementwise(
     lambda m, gy, x, alpha: -gy * ((alpha + 1) / x),
     lambda m, gy, scale, alpha: gy * (alpha / scale),
-    lambda m, gy, x, scale, alpha: gy * (1 / alpha + m.log(scale / x)),
+    lambda m, gy, x, scale, alpha: gy * (1 / alpha + m.log_ratio(scale, x)),
 )
 def pareto_log_density(xp: Any, x: Any, scale: Any, alpha: Any) -> Any:
-    return xp.log(alpha / x) + alpha * xp.log(scale / x)
+    with numpy.errstate(all='ignore'):
+        return log_of_ratio(xp, alpha, x, alpha - x) + alpha * log_of_ratio(xp, scale, x, scale - x)
 
 
 # --- intervals --------------------------------------------------------------------------------------------------
-def _beta_rule(m: Any, gy: Any, log_x: Any, own: Any, total: Any) -> Any:
-    return gy * (log_x - m.digamma(own) + m.digamma(total))
+@elementwise(lambda m, gy, a, b: -gy * m.digamma_step(a, b), lambda m, gy, a, b: -gy * m.digamma_step(b, a))
+def log_beta(xp: Any, a: Any, b: Any) -> Any:
+    """The logarithm of the beta function."""
+    return gamma_densities.log_beta(xp, a, b)
 
 
 @elementwise(
@@ -178,13 +261,41 @@ def beta_exponent(xp: Any, x: Any, a: Any, b: Any, edge: bool = False) -> Any:
 
 @elementwise(
     lambda m, gy, x, a, b: gy * ((a - 1) / x - (b - 1) / (1 - x)),
-    lambda m, gy, x, a, b: _beta_rule(m, gy, m.log(x), a, a + b),
-    lambda m, gy, x, a, b: _beta_rule(m, gy, m.log1p(-x), b, a + b),
+    lambda m, gy, x, a, b: gy * (m.log(x) + m.digamma_step(a, b)),
+    lambda m, gy, x, a, b: gy * (m.log1p(-x) + m.digamma_step(b, a)),
 )
 def beta_log_density(xp: Any, x: Any, a: Any, b: Any) -> Any:
-    gammaln = special(xp).gammaln
-    normalizer = gammaln(a) + gammaln(b) - gammaln(a + b)
-    return _x_log(xp, a - 1, x) + _x_log1p(xp, b - 1, -x) - normalizer
+    """Also for large exponents, and where x is 0 or 1."""
+    return gamma_densities.beta_log_density(xp, x, a, b)
+
+
+@primitive(
+    rule=(
+        lambda m, gy, x, alpha: m.reshape(gy, (*gy.shape, 1)) * m.weighted(alpha - 1, 1 / x),
+        lambda m, gy, x, alpha: m.reshape(gy, (*gy.shape, 1)) * (
+            m.log(x) + m.digamma_step(alpha, m.sum(alpha, -1, True) - alpha)
+        ),
+    ),
+    kinds='f',
+)  # fmt: skip
+def dirichlet_log_density(xp: Any, x: Any, alpha: Any) -> Any:
+    """Along the last axis; also for large concentrations."""
+    return gamma_densities.dirichlet_log_density(xp, x, alpha)
+
+
+@elementwise(
+    lambda m, gy, a, b: gy * (_variance_factor(b, a) * ((b - a) / (a + b) - a / (a + b + 1))),
+    lambda m, gy, a, b: gy * (_variance_factor(a, b) * ((a - b) / (a + b) - b / (a + b + 1))),
+)
+def beta_variance(xp: Any, a: Any, b: Any) -> Any:
+    total = a + b
+    return a / total * (b / total) / (total + 1)
+
+
+def _variance_factor(own: Any, other: Any) -> Any:
+    """The derivative of the variance of a beta distribution over what is 1 for small ``own``, for its rules."""
+    total = own + other
+    return own / total / (total * (total + 1))
 
 
 # --- counts -----------------------------------------------------------------------------------------------------
@@ -203,7 +314,10 @@ def bernoulli_log_density(xp: Any, x: Any, p: Any) -> Any:
     return x * xp.log(p) + (1 - x) * xp.log1p(-p)
 
 
-@elementwise(lambda m, gy, p: gy * m.log_odds(p), _bernoulli_rule)
+@elementwise(
+    lambda m, gy, p: gy * m.log_odds(p),
+    lambda m, gy, x, p: gy * (m.weighted(x, 1 / p) - m.weighted(1 - x, 1 / (1 - p))),
+)
 def bernoulli_log_density_at_edge(xp: Any, x: Any, p: Any) -> Any:
     """Also for a probability of 0 or 1."""
     return _x_log(xp, x, p) + _x_log1p(xp, 1 - x, -p)
@@ -235,73 +349,55 @@ def checked_bernoulli_log_density(xp: Any, x: Any, logit: Any) -> Any:
     return xp.where(_is_binary(xp, x), -logistic_losses(xp, logit, x), -math.inf)
 
 
-def _poisson_rule(m: Any, gy: Any, x: Any, lam: Any) -> Any:
-    return gy * (x / lam - 1)
-
-
-@elementwise(lambda m, gy, x, lam: gy * (m.log(lam) - m.digamma(x + 1)), _poisson_rule)
+@elementwise(
+    lambda m, gy, x, lam: gy * m.log_minus_digamma(lam, x + 1), lambda m, gy, x, lam: gy * ((x - lam) / lam)
+)  # fmt: skip
 def poisson_log_density(xp: Any, x: Any, lam: Any) -> Any:
-    return x * xp.log(lam) - lam - special(xp).gammaln(x + 1)
+    if xp is numpy and x.size and x.max() < gamma_densities.SERIES_FROM:
+        return x * xp.log(lam) - lam - special(xp).gammaln(x + 1)
+    return gamma_densities.poisson_log_density(xp, x, lam)
 
 
-@elementwise(lambda m, gy, x, lam: gy * (m.log(lam) - m.digamma(x + 1)), _poisson_rule)
+@elementwise(
+    lambda m, gy, x, lam: gy * m.log_minus_digamma(lam, x + 1),
+    lambda m, gy, x, lam: gy * (m.weighted(x, 1 / lam) - 1),
+)
 def poisson_log_density_at_edge(xp: Any, x: Any, lam: Any) -> Any:
     """Also for a mean of 0."""
-    return _x_log(xp, x, lam) - lam - special(xp).gammaln(x + 1)
+    return gamma_densities.poisson_log_density(xp, x, lam)
 
 
-@elementwise(None, lambda m, gy, x, lam: -gy * m.exp(m.poisson_log_density_at_edge(x, lam)))
-def poisson_cdf(xp: Any, x: Any, lam: Any) -> Any:
-    """The probability of at most x, a whole number that is not negative."""
-    return special(xp).gammaincc(x + 1, lam)
-
-
-@elementwise(None, lambda m, gy, x, lam: gy * m.exp(m.poisson_log_density_at_edge(x, lam)))
-def poisson_survival(xp: Any, x: Any, lam: Any) -> Any:
-    """The probability of more than x."""
-    return special(xp).gammainc(x + 1, lam)
-
-
-# --- incomplete gamma and beta functions --------------------------------------------------------------------------
-def _no_derivative(*names: str) -> Any:
-    def rule(m: Any, gy: Any) -> Any:
-        raise NotImplementedError(
-            f'the distribution function has no gradient with respect to {" and ".join(names)}; pass these as arrays'
-        )
-
-    return rule
-
-
-@elementwise(lambda m, gy, x, k: gy * m.exp(m.standard_gamma_log_density(x, k)), _no_derivative('k'))
-def gamma_cdf(xp: Any, x: Any, k: Any) -> Any:
-    return special(xp).gammainc(k, xp.maximum(x, 0))
-
-
-@elementwise(lambda m, gy, x, k: -gy * m.exp(m.standard_gamma_log_density(x, k)), _no_derivative('k'))
-def gamma_survival(xp: Any, x: Any, k: Any) -> Any:
-    return special(xp).gammaincc(k, xp.maximum(x, 0))
+def _poisson_slope(m: Any, x: Any, lam: Any) -> Any:
+    """The derivative of a probability by the mean: that of one less minus its own, also for a mean of 0."""
+    less = m.exp(m.poisson_log_density_at_edge(m.moved_from(x, 0.0, 1.0) - 1, lam))
+    return m.zero_where(less, x) - m.exp(m.poisson_log_density_at_edge(x, lam))
 
 
 @elementwise(
-    lambda m, gy, x, a, b: gy * m.exp(m.beta_log_density(x, a, b)),
-    _no_derivative('a', 'b'),
-    _no_derivative('a', 'b'),
+    lambda m, gy, x, lam, y: gy * m.weighted(y, m.log_minus_digamma(lam, x + 1)),
+    lambda m, gy, x, lam: gy * _poisson_slope(m, x, lam),
 )
-def beta_cdf(xp: Any, x: Any, a: Any, b: Any) -> Any:
-    return special(xp).betainc(a, b, xp.minimum(xp.maximum(x, 0), 1))
+def poisson_density_at_edge(xp: Any, x: Any, lam: Any) -> Any:
+    return xp.exp(gamma_densities.poisson_log_density(xp, x, lam))
 
 
 @elementwise(
-    lambda m, gy, x, a, b: -gy * m.exp(m.beta_log_density(x, a, b)),
-    _no_derivative('a', 'b'),
-    _no_derivative('a', 'b'),
+    lambda m, gy, x, p, y: gy * m.weighted(y, m.log1p(-p)),
+    lambda m, gy, x, p: -gy * m.weighted(x, m.power_of_rest(x - 1, p)),
 )
-def beta_survival(xp: Any, x: Any, a: Any, b: Any) -> Any:
-    functions, x = special(xp), xp.minimum(xp.maximum(x, 0), 1)
-    if hasattr(functions, 'betaincc'):
-        return functions.betaincc(a, b, x)
-    # CuPy has only the other side; each half is computed from where it is small.
-    return xp.where(x < 0.5, 1 - functions.betainc(a, b, x), functions.betainc(b, a, 1 - x))
+def power_of_rest(xp: Any, x: Any, p: Any) -> Any:
+    """(1 - p)^x."""
+    with numpy.errstate(over='ignore'):
+        return xp.exp(_x_log1p(xp, x, -p))
+
+
+@elementwise(
+    lambda m, gy, x, p: -gy * m.weighted(m.power_of_rest(x, p), m.log1p(-p)),
+    lambda m, gy, x, p: gy * m.weighted(x, m.power_of_rest(x - 1, p)),
+)
+def geometric_cdf(xp: Any, x: Any, p: Any) -> Any:
+    """1 - (1 - p)^x."""
+    return -xp.expm1(_x_log1p(xp, x, -p))
 
 
 # --- logarithms that lose no digits -------------------------------------------------------------------------------
@@ -351,40 +447,10 @@ def weighted_own(w: Variable, x: Variable) -> Variable:
     return w * zero_where(x, w)
 
 
-#: Coefficients of Stirling's series of the log-gamma function, of the powers -1, -3, -5, ...
-_STIRLING = [1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400]
-#: The smallest argument of the series: its error is less than a rounding.
-_SERIES_FROM = 16
-
-
 @elementwise(lambda m, gy, x, n: gy * m.stirling_remainder(x, n + 1))
 def stirling_remainder(xp: Any, x: Any, n: int = 0) -> Any:
-    r"""The n-th derivative of what Stirling's formula leaves.
+    """The n-th derivative of what Stirling's formula leaves of log Gamma(x).
 
-    .. math:: s(x) = \log \Gamma(x) - (x - \tfrac12) \log x + x - \tfrac12 \log 2 \pi
-
-    Entropies and divergences of large parameters need it: the other terms cancel, and can be left out.
+    Entropies of large parameters need it: the other terms cancel, and can be left out.
     """
-    far = xp.maximum(x, _SERIES_FROM)
-    with numpy.errstate(divide='ignore', over='ignore', invalid='ignore'):
-        return xp.where(x < _SERIES_FROM, _remainder_nearby(xp, x, n), _remainder_series(far, n))
-
-
-def _remainder_nearby(xp: Any, x: Any, n: int) -> Any:
-    if n == 0:
-        return special(xp).gammaln(x) - ((x - 0.5) * xp.log(x) - x + _HALF_LOG_2_PI)
-    if n == 1:
-        return special(xp).digamma(x) - xp.log(x) + 0.5 / x
-    sign = -1 if n % 2 else 1
-    of_log = sign * math.factorial(n - 2) * x ** (1 - n)
-    of_inverse = sign * 0.5 * math.factorial(n - 1) * x**-n
-    return gamma_kernels.polygamma(xp, n - 1, x) - of_log - of_inverse
-
-
-def _remainder_series(x: Any, n: int) -> Any:
-    total = 0.0 * x
-    square = 1 / (x * x)
-    for m in reversed(range(len(_STIRLING))):
-        power = 2 * m + 1
-        total = total * square + _STIRLING[m] * math.prod(range(power, power + n))
-    return total * (-1) ** n * x ** -(n + 1)
+    return gamma_densities.stirling_remainder(xp, x, n)

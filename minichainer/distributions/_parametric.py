@@ -13,9 +13,10 @@ import numpy
 from minichainer import configuration
 from minichainer.backend import get_array_types
 from minichainer.configuration import config
-from minichainer.distribution import Distribution
+from minichainer.distribution import Distribution, register_kl
 from minichainer.distributions._densities import quiet_log
 from minichainer.functions._arguments import Arguments
+from minichainer.functions.array.conversion import cast
 from minichainer.functions.array.selection import where
 from minichainer.functions.array.shape import broadcast_to
 from minichainer.functions.math.exponential import log1p
@@ -27,8 +28,11 @@ class _Computing(Protocol):
 
     _computed: tuple[dict[str, Variable], dict[str, Variable]]
 
+    def _evaluated(self, method: Any) -> Variable: ...
+
 
 D = TypeVar('D', bound=_Computing)
+R = TypeVar('R', bound=Callable[..., Any])
 
 
 class parameter:
@@ -59,10 +63,50 @@ def computed(method: Callable[[D], Variable]) -> Callable[[D], Variable]:
         values = self._computed[configuration.nondefault > 0 and not config.enable_backprop]
         value = values.get(name)
         if value is None:
-            value = values[name] = method(self)
+            value = values[name] = self._evaluated(method)
         return value
 
     return read
+
+
+#: The methods of values.
+_OF_VALUES = ('log_prob', 'prob', 'cdf', 'log_cdf', 'survival_function', 'log_survival_function', 'icdf')
+
+
+def _widening(method: Callable[[Any, Any], Variable]) -> Callable[[Any, Any], Variable]:
+    """A method of values that computes in float32 for float16, and rounds once."""
+
+    @functools.wraps(method)
+    def call(self: Parametric, x: Any) -> Variable:
+        if self._dtype.char != 'e' or not self._takes(x):
+            return method(self, x)
+        return cast(method(self._wide, _wide(x)), 'e')
+
+    return call
+
+
+def _wide(x: Any) -> Any:
+    """A float16 array or Variable in float32; anything else unchanged."""
+    if isinstance(x, Variable):
+        return cast(x, 'f') if x.dtype.char == 'e' else x
+    return x.astype('f') if getattr(x, 'dtype', None) == 'e' else x
+
+
+def register_divergence(of: type[Parametric]) -> Callable[[R], R]:
+    """As :func:`~minichainer.distribution.register_kl` for two of one class; computes in float32 for float16."""
+
+    def register(function: R) -> R:
+        @functools.wraps(function)
+        def divergence(p: Any, q: Any) -> Variable:
+            if p._dtype.char == q._dtype.char == 'e':
+                return cast(function(p._wide, q._wide), 'e')
+            value: Variable = function(p, q)
+            return value
+
+        register_kl(of, of)(divergence)
+        return function
+
+    return register
 
 
 class Parametric(Distribution):
@@ -70,6 +114,12 @@ class Parametric(Distribution):
 
     #: How many of the last axes of the parameters belong to a value.
     _event_ndim = 0
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for name in _OF_VALUES:
+            if not hasattr(getattr(cls, name), '__wrapped__'):
+                setattr(cls, name, _widening(getattr(cls, name)))
 
     def __init__(self, **parameters: Any) -> None:
         self._computed: tuple[dict[str, Variable], dict[str, Variable]] = ({}, {})
@@ -127,6 +177,28 @@ class Parametric(Distribution):
             raise self._arguments.misfit(expected, ', '.join(map(str, shapes))) from None
 
     @property
+    def _wide(self) -> Any:
+        """This distribution with parameters in float32; made once, and once more without a graph."""
+        kept: Any = self._computed[configuration.nondefault > 0 and not config.enable_backprop]
+        if '_wide' not in kept:
+            wide = kept['_wide'] = object.__new__(type(self))
+            parameters = {name: cast(value, 'f') for name, value in self._parameters.items()}
+            vars(wide).update(vars(self), _computed=({}, {}), _parameters=parameters, _dtype=numpy.dtype('f'))
+            vars(wide).update(parameters)
+        return kept['_wide']
+
+    def _evaluated(self, method: Any) -> Variable:
+        """The value of a computed property; that of float16 is computed in float32, and rounded once."""
+        if self._dtype.char != 'e':
+            value: Variable = method(self)
+            return value
+        value = method(self._wide)
+        for name, parameter in self._wide._parameters.items():
+            if value is parameter:
+                return self._parameters[name]
+        return cast(value, 'e') if value.dtype.char == 'f' else value
+
+    @property
     def params(self) -> dict[str, Variable]:
         return dict(self._parameters)
 
@@ -142,6 +214,10 @@ class Parametric(Distribution):
     @property
     def event_shape(self) -> tuple[int, ...]:
         return self._shape[len(self._shape) - self._event_ndim :]
+
+    def _takes(self, x: Any) -> bool:
+        """Whether values are of a dtype that is converted, or that of the parameters."""
+        return not isinstance(x, Variable) or x.dtype is self._dtype or x.dtype.kind != 'f'
 
     def _values(self, x: Any) -> Any:
         """Values in the dtype of the parameters; integers, as samples are, become floats without a gradient."""
@@ -178,6 +254,15 @@ class Parametric(Distribution):
         y = density(where(possible, x, instead), *parameters)
         return where(self.xp.broadcast_to(possible, y.shape), y, -math.inf)
 
+    def _in_support(
+        self, x: Variable, possible: Any, op: Callable[..., Variable], instead: Any, inner: float = 0.5
+    ) -> Variable:
+        """An op at values for which a condition holds, and something else elsewhere; ``inner`` is some such value."""
+        if holds(possible):
+            return op(x)
+        y = op(where(possible, x, inner))
+        return where(self.xp.broadcast_to(possible, y.shape), y, instead)
+
     def _full(self, x: Variable) -> Variable:
         """A property of the distribution, broadcast to the shape of the parameters."""
         return x if x.shape == self._shape else broadcast_to(x, self._shape)
@@ -196,6 +281,14 @@ class Parametric(Distribution):
     def _constants(self, x: Any) -> Variable:
         """Draws or other numbers in the dtype of the parameters, without a gradient."""
         return Variable(self.xp.asarray(x, self._dtype), requires_grad=False)
+
+    def _positive(self, draws: Any, scale: Any = 1.0) -> Variable:
+        """Draws of positive numbers that are not rounded to 0, as torch's are not; their multiples neither.
+
+        Below the least normal number a density of a small shape would be infinite, or its slope.
+        """
+        least = float(self.xp.finfo(self._dtype).tiny) if self._dtype.char != 'e' else 2.0**-24
+        return self._constants(self.xp.maximum(draws, least / self.xp.clip(scale, least, 1.0)))
 
     def _drawn(self, draw: Callable[..., Any], *parameters: Variable, size: tuple[int, ...]) -> Any:
         """Draws of a generator that takes arrays of parameters; an error of it names the distribution."""

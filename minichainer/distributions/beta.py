@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
-from minichainer.distribution import register_kl
 from minichainer.distributions._densities import (
-    beta_cdf,
     beta_exponent,
     beta_log_density,
-    beta_survival,
+    beta_variance,
+    dirichlet_log_density,
+    log_beta,
     stirling_remainder,
     x_log,
 )
-from minichainer.distributions._parametric import Parametric, computed, holds, log_of_probability, parameter, raw
-from minichainer.distributions.gamma import bregman_of_lgamma
+from minichainer.distributions._divergences import dirichlet_divergence
+from minichainer.distributions._parametric import (
+    Parametric,
+    computed,
+    holds,
+    parameter,
+    raw,
+    register_divergence,
+)
+from minichainer.distributions._tails import beta_cdf, beta_log_probability, beta_survival
+from minichainer.functions.array.joining import stack
 from minichainer.functions.array.selection import where
 from minichainer.functions.array.shape import broadcast_to, expand_dims
 from minichainer.functions.math.exponential import log
 from minichainer.functions.math.gamma import lgamma
 from minichainer.functions.math.reductions import sum as sum_
+from minichainer.kernels.gamma_densities import SERIES_FROM
 from minichainer.variable import Variable
 
+#: Below this concentration a draw may be less than the least number.
+_SMALL = 0.1
 _CONSTANT = 0.5 * math.log(2 * math.pi) + 0.5
 
 
@@ -77,14 +90,19 @@ class Beta(Parametric):
         return self._if_possible(x, possible, self._log_density, True, instead=0.5)
 
     def _log_density(self, x: Any, edge: bool) -> Variable:
-        if self._dtype.char == 'e':  # a normalizer of its own would be rounded once more
+        if not self._is_small:
             return beta_log_density(x, self.a, self.b)
         return beta_exponent(x, self.a, self.b, edge) - self._log_normalizer
+
+    @functools.cached_property
+    def _is_small(self) -> bool:
+        """Whether the normalizer is small enough to be subtracted."""
+        return holds(self.a._data + self.b._data < SERIES_FROM)
 
     @property
     @computed
     def _log_normalizer(self) -> Variable:
-        return lgamma(self.a) + lgamma(self.b) - lgamma(self.a + self.b)
+        return log_beta(self.a, self.b)
 
     def cdf(self, x: Any) -> Variable:
         return beta_cdf(self._values(x), self.a, self.b)
@@ -93,17 +111,27 @@ class Beta(Parametric):
         return beta_survival(self._values(x), self.a, self.b)
 
     def log_cdf(self, x: Any) -> Variable:
-        return log_of_probability(self.cdf(x), self.survival_function(x))
+        return self._log_probability(x, False)
 
     def log_survival_function(self, x: Any) -> Variable:
-        return log_of_probability(self.survival_function(x), self.cdf(x))
+        return self._log_probability(x, True)
+
+    def _log_probability(self, x: Any, upper: bool) -> Variable:
+        x = self._variables(x)
+        above = x._data >= 1
+        # NaN is possible, so that it stays.
+        return self._in_support(
+            x, ~((x._data <= 0) | above), lambda x: beta_log_probability(x, self.a, self.b, upper),
+            self.xp.where(above == upper, -math.inf, 0.0).astype(self._dtype),
+        )  # fmt: skip
 
     def icdf(self, x: Any) -> Variable:
         raise self._missing('icdf', ': it has no closed form')
 
     def sample_n(self, n: int) -> Variable:
         draws = self._drawn(self.xp.random.beta, self.a, self.b, size=self._size(n))
-        return self._constants(draws)
+        most = 1 - float(self.xp.finfo(self._dtype).epsneg)
+        return self._positive(self.xp.minimum(draws, most))
 
     @property
     @computed
@@ -125,8 +153,7 @@ class Beta(Parametric):
     @computed
     def variance(self) -> Variable:
         """Variance."""
-        total = self.a + self.b
-        return self.a / total * (self.b / total) / (total + 1)
+        return beta_variance(self.a, self.b)
 
     @property
     @computed
@@ -135,10 +162,10 @@ class Beta(Parametric):
         return _partial_entropy(self.a) + _partial_entropy(self.b) - _total_entropy(self.a + self.b, 2)
 
 
-@register_kl(Beta, Beta)
+@register_divergence(Beta)
 def _between_betas(p: Beta, q: Beta) -> Variable:
-    parts = bregman_of_lgamma(p.a, q.a) + bregman_of_lgamma(p.b, q.b)
-    return parts - bregman_of_lgamma(p.a + p.b, q.a + q.b)
+    of_p, of_q = ([d._full(d.a), d._full(d.b)] for d in (p, q))
+    return dirichlet_divergence(stack(of_p, -1), stack(of_q, -1))
 
 
 class Dirichlet(Parametric):
@@ -184,15 +211,28 @@ class Dirichlet(Parametric):
         return sum_(lgamma(self.alpha), -1) - lgamma(self.alpha0)
 
     def log_prob(self, x: Any) -> Variable:
-        return sum_(x_log(self.alpha - 1, self._values(x)), -1) - self._log_normalizer
+        if self._is_small:
+            return sum_(x_log(self.alpha - 1, self._values(x)), -1) - self._log_normalizer
+        x = self._variables(x)
+        shape = self._broadcast([x.shape, self._shape])
+        return dirichlet_log_density(broadcast_to(x, shape), broadcast_to(self.alpha, shape))
+
+    @functools.cached_property
+    def _is_small(self) -> bool:
+        """Whether the normalizer is small enough to be subtracted."""
+        return holds(self.alpha0._data < SERIES_FROM)
 
     def sample_n(self, n: int) -> Variable:
         xp, alpha = self.xp, self.alpha._data
         rows = alpha.reshape(-1, 1, alpha.shape[-1])
+        size = (len(rows), n, rows.shape[-1])
+        is_small = rows < _SMALL
         # As numpy.random.dirichlet does for one row after the other.
-        draws = self._drawn(xp.random.standard_gamma, Variable(rows), size=(len(rows), n, rows.shape[-1]))
+        draws = self._drawn(xp.random.standard_gamma, Variable(xp.where(is_small, rows + 1, rows)), size=size)
+        if is_small.any():
+            draws = _of_small(xp, draws, is_small, rows.astype('d'))
         draws = (draws / draws.sum(axis=-1, keepdims=True)).swapaxes(0, 1)
-        return self._constants(draws.reshape(self._size(n)))
+        return self._positive(draws.reshape(self._size(n)))
 
     def _total(self) -> Variable:
         """The sums of the concentrations, with the shape of the vectors."""
@@ -217,7 +257,15 @@ class Dirichlet(Parametric):
     @computed
     def variance(self) -> Variable:
         """Variance of each element."""
-        return self.mean * (1 - self.mean) / (self._total() + 1)
+        return beta_variance(self.alpha, self._rest)
+
+    @property
+    @computed
+    def _rest(self) -> Variable:
+        """For each concentration the sum of the others; no difference if it is the larger part of all."""
+        is_large = self.alpha._data > 0.5 * self._total()._data
+        others = sum_(where(is_large, 0.0, self.alpha), -1, keepdims=True)
+        return where(is_large, broadcast_to(others, self._shape), self._total() - self.alpha)
 
     @property
     @computed
@@ -236,7 +284,20 @@ class Dirichlet(Parametric):
         return sum_(_partial_entropy(self.alpha), -1) - _total_entropy(self.alpha0, self._shape[-1])
 
 
-@register_kl(Dirichlet, Dirichlet)
+def _of_small(xp: Any, draws: Any, is_small: Any, shapes: Any) -> Any:
+    """Draws of gamma distributions up to a factor, from those of shapes that are larger by 1 where they were small.
+
+    A draw of a small shape is that of the next shape, times a power of a uniform number, which may underflow.
+    """
+    logs = xp.log(xp.where(is_small, draws, 1.0)) + xp.log(1 - xp.random.uniform(size=draws.shape)) / shapes
+    logs = xp.where(is_small, logs, xp.log(draws))
+    return xp.exp(logs - logs.max(axis=-1, keepdims=True))
+
+
+@register_divergence(Dirichlet)
 def _between_dirichlets(p: Dirichlet, q: Dirichlet) -> Variable:
-    parts = sum_(bregman_of_lgamma(p.alpha, q.alpha), -1)
-    return parts - bregman_of_lgamma(p.alpha0, q.alpha0)
+    if p._shape[-1] != q._shape[-1]:
+        raise ValueError(
+            f'kl_divergence: distributions of as many categories expected, got {p._shape[-1]} and {q._shape[-1]}'
+        )
+    return dirichlet_divergence(p.alpha, q.alpha)

@@ -5,9 +5,16 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from minichainer.distribution import register_kl
 from minichainer.distributions._densities import p_log_p, quiet_log, weighted, weighted_own
-from minichainer.distributions._parametric import Parametric, computed, holds, log_of_probability, raw
+from minichainer.distributions._divergences import categorical_divergence
+from minichainer.distributions._parametric import (
+    Parametric,
+    computed,
+    holds,
+    log_of_probability,
+    raw,
+    register_divergence,
+)
 from minichainer.functions.activation.softmax import log_softmax
 from minichainer.functions.array.gathering import selected
 from minichainer.functions.array.selection import get_item, where
@@ -261,9 +268,9 @@ def _between_categories(p: _Categories, q: _Categories) -> Variable:
         raise ValueError(
             f'kl_divergence: distributions of as many categories expected, got {p._count} and {q._count}'
         )
-    # Two sums, because infinities cancel to NaN in a difference of logarithms.
-    return sum_(p._p_log_p - weighted(p.p, q.log_p), -1)
+    by_log = not ('p' in p._parameters and 'p' in q._parameters)
+    return categorical_divergence(*((p.log_p, q.log_p) if by_log else (p.p, q.p)), by_log)
 
 
-register_kl(Categorical, Categorical)(_between_categories)
-register_kl(OneHotCategorical, OneHotCategorical)(_between_categories)
+register_divergence(Categorical)(_between_categories)
+register_divergence(OneHotCategorical)(_between_categories)

@@ -6,40 +6,48 @@ import functools
 import math
 from typing import Any
 
-from minichainer.distribution import register_kl
 from minichainer.distributions._densities import (
     bernoulli_log_density,
     bernoulli_log_density_at_edge,
     bernoulli_log_density_by_any_logit,
     bernoulli_log_density_by_logit,
     checked_bernoulli_log_density,
+    geometric_cdf,
     log_odds,
     log_of_1_minus_exp,
     p_log_p,
-    poisson_cdf,
+    poisson_density_at_edge,
     poisson_log_density,
     poisson_log_density_at_edge,
-    poisson_survival,
+    power_of_rest,
     q_log_of_1_minus,
     weighted,
     weighted_own,
     x_log_of_1_minus,
 )
+from minichainer.distributions._divergences import bernoulli_divergence, bernoulli_divergence_by_logit
 from minichainer.distributions._parametric import (
     Parametric,
     at_least,
     computed,
     holds,
-    log_of_probability,
     parameter,
     raw,
+    register_divergence,
+)
+from minichainer.distributions._tails import (
+    poisson_cdf,
+    poisson_log_cdf,
+    poisson_log_survival,
+    poisson_survival,
 )
 from minichainer.functions.activation.sigmoidal import sigmoid
 from minichainer.functions.activation.units import softplus
 from minichainer.functions.array.selection import where
 from minichainer.functions.array.shape import expand_dims
-from minichainer.functions.math.exponential import exp, expm1, log, log1p, sqrt
+from minichainer.functions.math.exponential import exp, log, log1p, sqrt
 from minichainer.functions.math.reductions import sum as sum_
+from minichainer.functions.math.small_differences import relative_entropy
 from minichainer.variable import Variable, as_variable
 
 _HALF_LOG_2_PI_E = 0.5 * math.log(2 * math.pi * math.e)
@@ -50,6 +58,7 @@ _SERIES = [
 ]  # fmt: skip
 _SERIES_FROM = 64.0
 _MOST_VALUES = 200
+_SMALL_MEAN = 1e-8
 
 
 class Bernoulli(Parametric):
@@ -205,8 +214,12 @@ class Bernoulli(Parametric):
         return weighted_own(self.p, -softplus(-self.logit)), weighted_own(self._rest, -softplus(self.logit))
 
 
-@register_kl(Bernoulli, Bernoulli)
+@register_divergence(Bernoulli)
 def _between_bernoullis(p: Bernoulli, q: Bernoulli) -> Variable:
+    if 'p' in p._parameters and 'p' in q._parameters:
+        return bernoulli_divergence(p.p, q.p)
+    if 'logit' in p._parameters and 'logit' in q._parameters:
+        return bernoulli_divergence_by_logit(p.logit, q.logit)
     one, zero = p._own_terms()
     return (weighted(p.p, softplus(-q.logit)) + one) + (weighted(p._rest, softplus(q.logit)) + zero)
 
@@ -246,6 +259,11 @@ class Geometric(Parametric):
             return self._log_density(x)
         return self._if_possible(x, array >= 1, self._log_density)
 
+    def prob(self, x: Any) -> Variable:
+        x = self._variables(x)
+        possible = x._data >= 1
+        return self._in_support(x, possible, lambda x: self.p * power_of_rest(x - 1, self.p), 0.0, 1.0)
+
     def _log_density(self, x: Any) -> Variable:
         failures = as_variable(x) - 1
         if self._has_edge:
@@ -268,14 +286,16 @@ class Geometric(Parametric):
         return not holds(self.p._data < 1)
 
     def log_survival_function(self, x: Any) -> Variable:
-        trials = self.xp.maximum(self.xp.floor(raw(self._values(x))), 0)
-        return x_log_of_1_minus(trials, self.p)
+        return x_log_of_1_minus(self._trials(x), self.p)
+
+    def _trials(self, x: Any) -> Any:
+        return self.xp.maximum(self.xp.floor(raw(self._values(x))), 0)
 
     def survival_function(self, x: Any) -> Variable:
-        return exp(self.log_survival_function(x))
+        return power_of_rest(self._trials(x), self.p)
 
     def cdf(self, x: Any) -> Variable:
-        return -expm1(self.log_survival_function(x))
+        return geometric_cdf(self._trials(x), self.p)
 
     def log_cdf(self, x: Any) -> Variable:
         return log_of_1_minus_exp(-self.log_survival_function(x))
@@ -331,9 +351,9 @@ class Geometric(Parametric):
         return (1 - self.p) / self.p
 
 
-@register_kl(Geometric, Geometric)
+@register_divergence(Geometric)
 def _between_geometrics(p: Geometric, q: Geometric) -> Variable:
-    return log(p.p) - log(q.p) + (p._log_of_failures - x_log_of_1_minus(p._failures, q.p))
+    return bernoulli_divergence(p.p, q.p) / p.p
 
 
 class Poisson(Parametric):
@@ -372,10 +392,16 @@ class Poisson(Parametric):
             return density(x, self.lam)
         return self._if_possible(x, array >= 0, density, self.lam)
 
+    def prob(self, x: Any) -> Variable:
+        if not self._has_edge:
+            return exp(self.log_prob(x))
+        x = self._variables(x)
+        return self._in_support(x, x._data >= 0, lambda x: poisson_density_at_edge(x, self.lam), 0.0, 1.0)
+
     @functools.cached_property
     def _has_edge(self) -> bool:
-        """Whether 0 may be certain."""
-        return not holds(self.lam._data > 0)
+        """Whether 0 may be certain, or nearly so, where slopes divide by the mean."""
+        return not holds(self.lam._data > _SMALL_MEAN)
 
     def _by_value(self, x: Any, op: Any, below: float) -> Variable:
         """An op at the whole part of values, and a number below 0."""
@@ -390,10 +416,10 @@ class Poisson(Parametric):
         return self._by_value(x, poisson_survival, 1.0)
 
     def log_cdf(self, x: Any) -> Variable:
-        return log_of_probability(self.cdf(x), self.survival_function(x))
+        return self._by_value(x, poisson_log_cdf, -math.inf)
 
     def log_survival_function(self, x: Any) -> Variable:
-        return log_of_probability(self.survival_function(x), self.cdf(x))
+        return self._by_value(x, poisson_log_survival, 0.0)
 
     def sample_n(self, n: int) -> Variable:
         draws = self._drawn(self.xp.random.poisson, self.lam, size=self._size(n))
@@ -442,7 +468,6 @@ def _summed_entropy(lam: Variable) -> Variable:
     return -sum_(weighted(exp(log_p), log_p), -1)
 
 
-@register_kl(Poisson, Poisson)
+@register_divergence(Poisson)
 def _between_poissons(p: Poisson, q: Poisson) -> Variable:
-    log_ratio = log(q.lam) - log(p.lam)
-    return p.lam * (expm1(log_ratio) - log_ratio)
+    return relative_entropy(p.lam, q.lam)

@@ -6,17 +6,22 @@ import functools
 import math
 from typing import Any
 
-from minichainer.distribution import register_kl
-from minichainer.distributions._densities import (
-    gamma_cdf,
-    gamma_exponent,
-    gamma_survival,
-    stirling_remainder,
+from minichainer.distributions._densities import gamma_exponent, gamma_log_density, stirling_remainder
+from minichainer.distributions._divergences import bregman_of_lgamma, gamma_divergence
+from minichainer.distributions._parametric import (
+    Parametric,
+    above,
+    computed,
+    holds,
+    parameter,
+    raw,
+    register_divergence,
 )
-from minichainer.distributions._parametric import Parametric, above, computed, log_of_probability, parameter, raw
+from minichainer.distributions._tails import gamma_cdf, gamma_log_probability, gamma_survival
 from minichainer.functions.math.elementwise_extrema import maximum
-from minichainer.functions.math.exponential import expm1, log
+from minichainer.functions.math.exponential import log
 from minichainer.functions.math.gamma import lgamma
+from minichainer.kernels.gamma_densities import SERIES_FROM
 from minichainer.variable import Variable
 
 _HALF_LOG_2_PI_E = 0.5 * math.log(2 * math.pi * math.e)
@@ -42,10 +47,18 @@ class _GammaLike(Parametric):
         return gamma_survival(self._variables(x) / theta, k)
 
     def log_cdf(self, x: Any) -> Variable:
-        return log_of_probability(self.cdf(x), self.survival_function(x))
+        return self._log_probability(x, False)
 
     def log_survival_function(self, x: Any) -> Variable:
-        return log_of_probability(self.survival_function(x), self.cdf(x))
+        return self._log_probability(x, True)
+
+    def _log_probability(self, x: Any, upper: bool) -> Variable:
+        k, theta = self._shape_and_scale
+        z = self._variables(x) / theta
+        # NaN is possible, so that it stays.
+        return self._in_support(
+            z, ~(z._data <= 0), lambda z: gamma_log_probability(z, k, upper), 0.0 if upper else -math.inf
+        )
 
     def icdf(self, x: Any) -> Variable:
         raise self._missing('icdf', ': it has no closed form')
@@ -90,7 +103,14 @@ class Gamma(_GammaLike):
         return self._if_possible(x, array >= 0, self._log_density, True)
 
     def _log_density(self, x: Any, edge: bool) -> Variable:
+        if not self._is_small:
+            return gamma_log_density(x, self.k, self.theta)
         return gamma_exponent(x, self.k, self.theta, edge) - self._log_normalizer
+
+    @functools.cached_property
+    def _is_small(self) -> bool:
+        """Whether the normalizer is small enough to be subtracted."""
+        return holds(self.k._data < SERIES_FROM)
 
     @property
     @computed
@@ -99,7 +119,7 @@ class Gamma(_GammaLike):
 
     def sample_n(self, n: int) -> Variable:
         noise = self._drawn(self.xp.random.gamma, self.k, size=self._size(n))
-        return self.theta * self._constants(noise)
+        return self.theta * self._positive(noise, self.theta._data)
 
     @property
     @computed
@@ -136,27 +156,9 @@ def _standard_entropy(k: Variable) -> Variable:
     return log(k) * 0.5 + _HALF_LOG_2_PI_E - 0.5 / k + remainders
 
 
-def _divergence(k1: Variable, k2: Variable, log_ratio: Variable, log_ratio_of_means: Variable) -> Variable:
-    """The divergence of gamma distributions, from the logarithms of ``k2 / k1`` and of the ratio of the means.
-
-    Stirling's formula replaces the gamma functions, because their large terms cancel.
-    """
-    means = k2 * (expm1(log_ratio_of_means) - log_ratio_of_means)
-    shapes = (expm1(log_ratio) - log_ratio) * 0.5
-    remainders = stirling_remainder(k2, 0) - stirling_remainder(k1, 0) + (k1 - k2) * stirling_remainder(k1, 1)
-    return means + shapes + remainders
-
-
-def bregman_of_lgamma(k1: Variable, k2: Variable) -> Variable:
-    r""":math:`\log \Gamma(k_2) - \log \Gamma(k_1) - (k_2 - k_1) \psi(k_1)`; divergences are sums of these."""
-    log_ratio = log(k2) - log(k1)
-    return _divergence(k1, k2, log_ratio, -log_ratio)
-
-
-@register_kl(Gamma, Gamma)
+@register_divergence(Gamma)
 def _between_gammas(p: Gamma, q: Gamma) -> Variable:
-    log_ratio = log(q.k) - log(p.k)
-    return _divergence(p.k, q.k, log_ratio, log(p.theta) - log(q.theta) - log_ratio)
+    return gamma_divergence(p.k, p.theta, q.k, q.theta)
 
 
 class Chisquare(_GammaLike):
@@ -196,7 +198,7 @@ class Chisquare(_GammaLike):
 
     def sample_n(self, n: int) -> Variable:
         draws = self._drawn(self.xp.random.chisquare, self.k, size=self._size(n))
-        return self._constants(draws)
+        return self._positive(draws)
 
     @property
     @computed
@@ -223,6 +225,6 @@ class Chisquare(_GammaLike):
         return _standard_entropy(self.k * 0.5) + math.log(2)
 
 
-@register_kl(Chisquare, Chisquare)
+@register_divergence(Chisquare)
 def _between_chisquares(p: Chisquare, q: Chisquare) -> Variable:
     return bregman_of_lgamma(p.k * 0.5, q.k * 0.5)

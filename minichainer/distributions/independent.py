@@ -50,6 +50,10 @@ class Independent(Distribution):
         self._distribution = distribution
         self._computed: tuple[dict[str, Variable], dict[str, Variable]] = ({}, {})
 
+    def _evaluated(self, method: Any) -> Variable:
+        value: Variable = method(self)
+        return value
+
     @property
     def distribution(self) -> Distribution:
         """The distribution of one element."""

@@ -6,24 +6,28 @@ import math
 import warnings
 from typing import Any
 
-from minichainer.distribution import register_kl
 from minichainer.distributions._densities import (
+    cauchy_cdf,
     cauchy_exponent,
+    cauchy_log_cdf,
     gumbel_log_density,
     laplace_log_density,
     log_of_1_minus_exp,
 )
-from minichainer.distributions._parametric import Parametric, computed, parameter
+from minichainer.distributions._divergences import bregman_of_lgamma
+from minichainer.distributions._parametric import Parametric, computed, holds, parameter, register_divergence
 from minichainer.functions.arithmetic import absolute
 from minichainer.functions.array.selection import where
 from minichainer.functions.math.exponential import exp, expm1, log, log1p, square
-from minichainer.functions.math.gamma import lgamma
-from minichainer.functions.math.trigonometric import arctan2, tan
+from minichainer.functions.math.small_differences import expm1_excess, ratio_deficit
+from minichainer.functions.math.trigonometric import tan
 from minichainer.variable import Variable
 
 #: Euler's constant.
 _EULER = 0.57721566490153286061
 _LOG_2 = math.log(2)
+#: Numbers whose exponential is finite, by dtype.
+_LARGEST_EXPONENT = {'f': 80.0, 'd': 700.0}
 
 
 class LocationScale(Parametric):
@@ -142,13 +146,12 @@ class Laplace(Symmetric):
         return self._full(log(self.scale) + (1 + _LOG_2))
 
 
-@register_kl(Laplace, Laplace)
+@register_divergence(Laplace)
 def _between_laplaces(p: Laplace, q: Laplace) -> Variable:
     # With d = |p.loc - q.loc| / q.scale and r = p.scale / q.scale, d + r e^(-d / r) - 1 - log r.
-    distance = absolute(p.loc - q.loc)
-    log_ratio = log(p.scale) - log(q.scale)
-    spread = exp(log_ratio) * expm1(-distance / p.scale) + expm1(log_ratio)
-    return distance / q.scale + spread - log_ratio
+    # That is (r - 1 - log r) + r (e^(-d / r) - 1 + d / r).
+    distance = absolute(p.loc - q.loc) / p.scale
+    return ratio_deficit(p.scale, q.scale) + p.scale / q.scale * expm1_excess(-distance)
 
 
 class Cauchy(Symmetric):
@@ -180,11 +183,10 @@ class Cauchy(Symmetric):
         return log(self.scale) + math.log(math.pi)
 
     def _standard_cdf(self, z: Variable) -> Variable:
-        return arctan2(z.xp.ones_like(z._data), -z) * (1 / math.pi)
+        return cauchy_cdf(z)
 
     def _standard_log_cdf(self, z: Variable) -> Variable:
-        far = z._data > 1  # where the probability is nearly 1
-        return where(far, log1p(-self._standard_cdf(-z)), log(self._standard_cdf(z)))
+        return cauchy_log_cdf(z)
 
     def _standard_icdf(self, p: Variable) -> Variable:
         # tan(pi (p - 1/2)), precise near 0 and 1.
@@ -218,12 +220,12 @@ class Cauchy(Symmetric):
         return self._full(log(self.scale) + math.log(4 * math.pi))
 
 
-@register_kl(Cauchy, Cauchy)
+@register_divergence(Cauchy)
 def _between_cauchys(p: Cauchy, q: Cauchy) -> Variable:
     # From Chyzak and Nielsen, "A closed-form formula for the Kullback-Leibler divergence between Cauchy
     # distributions", 2019; written as log(1 + ...), because the divergence may be tiny.
-    squares = square(p.scale - q.scale) + square(p.loc - q.loc)
-    return log1p(squares / (4 * p.scale * q.scale))
+    scale, loc = p.scale - q.scale, p.loc - q.loc
+    return log1p(scale / p.scale * (scale / q.scale) * 0.25 + loc / p.scale * (loc / q.scale) * 0.25)
 
 
 class Gumbel(LocationScale):
@@ -249,17 +251,27 @@ class Gumbel(LocationScale):
     def log_prob(self, x: Any) -> Variable:
         return gumbel_log_density(self._values(x), self.loc, self.scale)
 
+    def _bounded(self, x: Any) -> Variable:
+        """The standardized value, from where on its exponential is finite: below, every slope is 0."""
+        z = self._standardized(x)
+        least = -_LARGEST_EXPONENT[self._dtype.char]
+        return z if holds(z._data > least) else where(z._data < least, least, z)
+
+    def prob(self, x: Any) -> Variable:
+        z = self._bounded(x)
+        return exp(-z - exp(-z)) / self.scale
+
     def cdf(self, x: Any) -> Variable:
-        return exp(self.log_cdf(x))
+        return exp(-exp(-self._bounded(x)))
 
     def log_cdf(self, x: Any) -> Variable:
         return -exp(-self._standardized(x))
 
     def survival_function(self, x: Any) -> Variable:
-        return -expm1(self.log_cdf(x))
+        return -expm1(-exp(-self._bounded(x)))
 
     def log_survival_function(self, x: Any) -> Variable:
-        z = self._standardized(x)
+        z = self._bounded(x)
         rate = exp(-z)
         far = z._data > 20  # further on, the probability underflows
         return where(far, -z - rate * 0.5, log_of_1_minus_exp(where(far, 1.0, rate)))
@@ -290,11 +302,12 @@ class Gumbel(LocationScale):
         return self._full(log(self.scale) + (1 + _EULER))
 
 
-@register_kl(Gumbel, Gumbel)
+@register_divergence(Gumbel)
 def _between_gumbels(p: Gumbel, q: Gumbel) -> Variable:
-    # With r = p.scale / q.scale and d = (p.loc - q.loc) / q.scale,
-    # e^(-d) Gamma(1 + r) - 1 + d + gamma (r - 1) - log r.
-    log_ratio = log(p.scale) - log(q.scale)
-    ratio = exp(log_ratio)
-    distance = (p.loc - q.loc) / q.scale
-    return expm1(lgamma(1 + ratio) - distance) + distance + _EULER * (ratio - 1) - log_ratio
+    # With r = p.scale / q.scale, d = (p.loc - q.loc) / q.scale and w = log Gamma(1 + r) - d,
+    # (e^w - 1 - w) + (log Gamma(r) - log Gamma(1) - (r - 1) psi(1)).
+    ratio = p.scale / q.scale
+    # Near r = 1, log Gamma(1 + r) is (r - 1) psi(2) plus a term that is not negative.
+    log_gamma = (ratio - 1) * (1 - _EULER) + bregman_of_lgamma(ratio.xp.full_like(ratio._data, 2), 1 + ratio)
+    exponent = log_gamma - (p.loc - q.loc) / q.scale
+    return expm1_excess(exponent) + bregman_of_lgamma(ratio.xp.ones_like(ratio._data), ratio)

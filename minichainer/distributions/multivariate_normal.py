@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from minichainer.distribution import register_kl
-from minichainer.distributions._parametric import Parametric, computed
+from minichainer.distributions._parametric import Parametric, computed, register_divergence
 from minichainer.functions.arithmetic import absolute
 from minichainer.functions.array.gathering import diagonal
 from minichainer.functions.array.selection import masked
@@ -144,7 +143,7 @@ def _times(matrix: Variable, vectors: Any) -> Variable:
     return squeeze(matmul(matrix, expand_dims(vectors, -1)), -1)
 
 
-@register_kl(MultivariateNormal, MultivariateNormal)
+@register_divergence(MultivariateNormal)
 def _between_multivariate_normals(p: MultivariateNormal, q: MultivariateNormal) -> Variable:
     ratio = matmul(q._inverse, p._factor)
     distance = _times(q._inverse, p.loc - q.loc)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from minichainer.distribution import register_kl
 from minichainer.distributions._densities import (
     log_normal_exponent,
     normal_log_density,
     normal_log_density_by_log,
 )
-from minichainer.distributions._parametric import Parametric, above, computed, parameter, raw
+from minichainer.distributions._divergences import divergence_of_scales
+from minichainer.distributions._parametric import Parametric, above, computed, parameter, raw, register_divergence
 from minichainer.distributions.location_scale import Symmetric
 from minichainer.functions.array.selection import where
 from minichainer.functions.math.exponential import exp, expm1, log, sqrt, square
+from minichainer.functions.math.small_differences import expm1_excess
 from minichainer.functions.math.special import log_ndtr, ndtr, ndtri
 from minichainer.utils.argument import parse_kwargs
 from minichainer.variable import Variable
@@ -116,11 +117,13 @@ class Normal(Symmetric):
         return self._full(self.log_scale + _ENTROPY)
 
 
-@register_kl(Normal, Normal)
+@register_divergence(Normal)
 def _between_normals(p: Normal, q: Normal) -> Variable:
-    log_ratio = p.log_scale - q.log_scale
-    # With r = p.scale / q.scale, (r^2 - 1) / 2 - log r; its terms cancel if the scales are nearly equal.
-    return square((p.loc - q.loc) / q.scale) * 0.5 + (expm1(2 * log_ratio) * 0.5 - log_ratio)
+    if p._is_log or q._is_log:
+        of_scales = expm1_excess(2 * (p.log_scale - q.log_scale)) * 0.5
+    else:
+        of_scales = divergence_of_scales(p.scale, q.scale)
+    return square((p.loc - q.loc) / q.scale) * 0.5 + of_scales
 
 
 class LogNormal(Parametric):
@@ -227,6 +230,6 @@ class LogNormal(Parametric):
         return self.mu + log(self.sigma) + _ENTROPY
 
 
-@register_kl(LogNormal, LogNormal)
+@register_divergence(LogNormal)
 def _between_log_normals(p: LogNormal, q: LogNormal) -> Variable:
     return _between_normals(Normal(p.mu, p.sigma), Normal(q.mu, q.sigma))

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from minichainer.distribution import register_kl
 from minichainer.distributions._densities import (
     exponential_log_density,
     log_of_1_minus_exp,
     pareto_log_density,
 )
-from minichainer.distributions._parametric import Parametric, at_least, computed, parameter, raw
+from minichainer.distributions._parametric import Parametric, at_least, computed, parameter, raw, register_divergence
 from minichainer.functions.array.selection import where
-from minichainer.functions.math.exponential import exp, expm1, log, log1p
+from minichainer.functions.math.exponential import exp, expm1, log, log1p, square
+from minichainer.functions.math.small_differences import log_ratio, ratio_deficit
 from minichainer.variable import Variable
 
 
@@ -91,7 +91,7 @@ class Exponential(Parametric):
     @computed
     def variance(self) -> Variable:
         """Variance."""
-        return 1 / (self.lam * self.lam)
+        return square(1 / self.lam)
 
     @property
     @computed
@@ -106,10 +106,9 @@ class Exponential(Parametric):
         return 1 - log(self.lam)
 
 
-@register_kl(Exponential, Exponential)
+@register_divergence(Exponential)
 def _between_exponentials(p: Exponential, q: Exponential) -> Variable:
-    log_ratio = log(q.lam) - log(p.lam)
-    return expm1(log_ratio) - log_ratio
+    return ratio_deficit(q.lam, p.lam)
 
 
 class Pareto(Parametric):
@@ -150,8 +149,9 @@ class Pareto(Parametric):
 
     def _exponent(self, x: Any) -> Variable:
         """Minus the logarithm of the survival function."""
-        excess = self._variables(x) - self.scale
-        return self.alpha * log1p(where(excess._data < 0, 0.0, excess) / self.scale)
+        x = self._variables(x)
+        possible = ~(x._data < self.scale._data)  # NaN is possible, so that it stays
+        return self.alpha * log_ratio(where(possible, x, self.scale), self.scale)
 
     def cdf(self, x: Any) -> Variable:
         return -expm1(-self._exponent(x))
@@ -199,11 +199,10 @@ class Pareto(Parametric):
     @computed
     def entropy(self) -> Variable:
         """Entropy."""
-        return log(self.scale) - log(self.alpha) + 1 / self.alpha + 1
+        return log_ratio(self.scale, self.alpha) + 1 / self.alpha + 1
 
 
-@register_kl(Pareto, Pareto)
+@register_divergence(Pareto)
 def _between_paretos(p: Pareto, q: Pareto) -> Variable:
-    log_ratio = log(q.alpha) - log(p.alpha)
-    divergence = q.alpha * (log(p.scale) - log(q.scale)) + (expm1(log_ratio) - log_ratio)
+    divergence = q.alpha * log_ratio(p.scale, q.scale) + ratio_deficit(q.alpha, p.alpha)
     return where(p.scale._data >= q.scale._data, divergence, math.inf)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy
 
-from minichainer.distribution import register_kl
-from minichainer.distributions._parametric import Parametric, computed, holds, raw
+from minichainer.distributions._parametric import Parametric, computed, holds, raw, register_divergence
+from minichainer.functions.arithmetic import absolute
 from minichainer.functions.array.selection import where
 from minichainer.functions.array.shape import broadcast_to
 from minichainer.functions.math.elementwise_extrema import clip
@@ -117,7 +117,7 @@ class Uniform(Parametric):
     @computed
     def mean(self) -> Variable:
         """Mean."""
-        return self._full(self.low + self.scale * 0.5)
+        return self._full(self.low * 0.5 + self.high * 0.5 if self._has_ends else self.loc + self.scale * 0.5)
 
     @property
     @computed
@@ -135,7 +135,7 @@ class Uniform(Parametric):
     @computed
     def stddev(self) -> Variable:
         """Standard deviation."""
-        return self._full(self.scale * math.sqrt(1 / 12))
+        return self._full(absolute(self.scale) * math.sqrt(1 / 12))
 
     @property
     @computed
@@ -150,7 +150,7 @@ def _log(p: Variable) -> Variable:
     return where(possible, log(where(possible, p, 1.0)), -math.inf)
 
 
-@register_kl(Uniform, Uniform)
+@register_divergence(Uniform)
 def _between_uniforms(p: Uniform, q: Uniform) -> Variable:
     covered = (q.low._data <= p.low._data) & (p.high._data <= q.high._data)
     return where(covered, q._log_scale - p._log_scale, math.inf)

@@ -7,8 +7,10 @@ from typing import Any
 
 from minichainer.functions._arguments import Arguments, described
 from minichainer.functions._define import elementwise
+from minichainer.functions.array.conversion import cast
 from minichainer.functions.loss._common import like, logistic_slope, reduced
 from minichainer.functions.math.exponential import exp
+from minichainer.functions.math.small_differences import expm1_excess
 from minichainer.kernels.losses import logistic_losses
 from minichainer.kernels.precision import in_float32
 from minichainer.variable import Variable, as_variable
@@ -75,7 +77,11 @@ def gaussian_kl_divergence(mean: Any, ln_var: Any, reduce: str = 'sum') -> Varia
     _gaussian_kl_divergence.choice(reduce, 'reduce', _REDUCES)
     ln_var = as_variable(ln_var)
     mean = like(mean, ln_var)
-    return reduced((mean * mean + exp(ln_var) - ln_var - 1) * 0.5, reduce)
+    is_half = mean.dtype.char == ln_var.dtype.char == 'e'
+    if is_half:
+        mean, ln_var = cast(mean, 'f'), cast(ln_var, 'f')
+    loss = reduced((mean * mean + expm1_excess(ln_var)) * 0.5, reduce)
+    return cast(loss, 'e') if is_half else loss
 
 
 def gaussian_nll(x: Any, mean: Any, ln_var: Any, reduce: str = 'sum') -> Variable:
