@@ -166,11 +166,14 @@ BACKWARD(mish_gradient, NAME(mish_slope)(x) * gy)
 
 INLINED T NAME(softplus_of)(T x) { return (x < 0 ? 0 : x) + NAME(log_plus_1)(NAME(decay)(x)); }
 
-/* log(1 + exp(b x)) / b: number b. */
+/* log(1 + exp(b x)) / b: number b. The linear part is x itself, because b x may be too large. */
 KERNEL(softplus) {
     const T *const x = IN(T, 0), scale = (T)numbers[0], inverse = (T)(1 / numbers[0]);
     T *const y = OUT(T, 1);
-    for (isize i = 0; i < sizes[0]; i++) y[i] = NAME(softplus_of)(x[i] * scale) * inverse;
+    for (isize i = 0; i < sizes[0]; i++) {
+        const T scaled = x[i] * scale, curved = NAME(log_plus_1)(NAME(decay)(scaled)) * inverse;
+        y[i] = (scaled < 0 ? 0 : x[i]) + curved;
+    }
 }
 
 /* gy times the logistic function of b x: arguments gy, x, number b. */

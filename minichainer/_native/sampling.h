@@ -17,11 +17,18 @@ typedef struct {
 
 INLINED T NAME(whole)(T x) { return IS_SINGLE ? (T)floorf((float)x) : (T)floor((double)x); }
 
+/* The place of a point along an axis of so many pixels, or the pixel from which rounding alone may have moved it. */
+INLINED T NAME(place_of)(T coordinate, isize size) {
+    const T place = (coordinate + 1) * (T)(size - 1) / 2, pixel = NAME(whole)(place + (T)0.5), off = place - pixel;
+    const T slack = (T)(size - 1) * (IS_SINGLE ? (T)FLT_EPSILON : (T)DBL_EPSILON);
+    return (off < 0 ? -off : off) <= slack ? pixel : place;
+}
+
 /* Whether all pixels around n points are inside; columns and rows of the points are from -1 to 1. */
 static int NAME(find_samples)(NAME(samples) *const s, const T *columns, const T *rows, isize n, isize height, isize width) {
     int32_t outside = 0;
     for (isize p = 0; p < n; p++) {
-        const T column = (columns[p] + 1) * (T)(width - 1) / 2, row = (rows[p] + 1) * (T)(height - 1) / 2;
+        const T column = NAME(place_of)(columns[p], width), row = NAME(place_of)(rows[p], height);
         const T left = NAME(whole)(column), top = NAME(whole)(row), u = column - left, v = row - top;
         s->across[p] = u;
         s->down[p] = v;

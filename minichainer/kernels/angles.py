@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy
 
 from minichainer.kernels._dispatch import DECLINED, kernel
+from minichainer.kernels.selection import masked
 
 #: From this many elements on, it pays to test whether plain squares suffice: NumPy's hypot is slow.
 _MANY = 1024
 
 
-@kernel
+@kernel(widens=True)
 def angle_gradient(xp: Any, gy: Any, x: Any, other: Any) -> Any:
     """``gy other / (x^2 + other^2)``, also where the squares overflow the dtype."""
-    distance = xp.hypot(x, other)
-    return gy * (other / distance / distance)
+    distance = xp.asarray(xp.hypot(x, other))
+    g = xp.asarray(gy * (other / distance / distance))
+    return masked(xp, g, xp.maximum(abs(x), abs(other)) != math.inf)  # infinity divided by itself is NaN
 
 
 @angle_gradient.on('numpy', declines=True)

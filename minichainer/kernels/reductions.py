@@ -139,9 +139,29 @@ def _log_of_sum(xp: Any, x: Any, top: Any, axis: Any) -> Any:
 @kernel(widens=True)
 def norm(xp: Any, x: Any, order: float, axis: Any, keepdims: bool) -> Any:
     """The p-norm, p finite and not 0."""
-    powers = x * x if order == 2 else xp.abs(x) ** order
-    y = powers.sum(axis=axis, keepdims=keepdims)
-    return xp.asarray(xp.sqrt(y) if order == 2 else y ** (1 / order), x.dtype)
+    with numpy.errstate(over='ignore', divide='ignore', invalid='ignore'):
+        sums = _sum_of_powers(x, order, axis, keepdims)
+        limits = numpy.finfo(x.dtype)
+        if x.size and somewhere(xp, ~((sums >= limits.tiny / limits.eps) & (sums <= limits.max))):
+            return _scaled_norm(xp, x, order, axis, keepdims)
+    return xp.asarray(_root(xp, sums, order), x.dtype)
+
+
+def _sum_of_powers(x: Any, order: float, axis: Any, keepdims: bool) -> Any:
+    return (x * x if order == 2 else abs(x) ** order).sum(axis=axis, keepdims=keepdims)
+
+
+def _root(xp: Any, sums: Any, order: float) -> Any:
+    return xp.sqrt(sums) if order == 2 else sums ** (1 / order)
+
+
+def _scaled_norm(xp: Any, x: Any, order: float, axis: Any, keepdims: bool) -> Any:
+    """The norm of elements divided by the one that counts most, so that powers stay in the range of the dtype."""
+    size = abs(x)
+    top = (size.max if order > 0 else size.min)(axis=axis, keepdims=True)
+    top = xp.where((top > 0) & xp.isfinite(top), top, xp.ones((), x.dtype))
+    y = _root(xp, _sum_of_powers(size / top, order, axis, True), order) * top
+    return xp.asarray(y if keepdims else y.squeeze(axis), x.dtype)
 
 
 @norm.on_native

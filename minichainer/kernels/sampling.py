@@ -125,9 +125,21 @@ def _of_points(gy: Any) -> Any:
 
 def _neighbours(xp: Any, coordinate: Any, size: int) -> tuple[Any, Any]:
     """The pixel before each point along an axis, as a float, and how far behind it the point is."""
-    place = (coordinate + 1) * (size - 1) / 2
+    place = place_of(xp, coordinate, size)
     lower = xp.floor(place)
     return lower, place - lower
+
+
+def place_of(xp: Any, coordinate: Any, size: int) -> Any:
+    """The places of points along an axis, from 0 to ``size - 1``.
+
+    Where rounding alone may have moved a point away from a pixel, it is on the pixel: the identity samples pixels,
+    and where the slope jumps there, it takes the side of the pixels that follow.
+    """
+    place = (coordinate + 1) * (size - 1) / 2
+    pixel = xp.rint(place)
+    slack = (size - 1) * numpy.finfo(place.dtype).eps
+    return xp.where(abs(place - pixel) <= slack, pixel, place)
 
 
 def _places(xp: Any, grid: Any, shape: tuple[int, ...]) -> Any:

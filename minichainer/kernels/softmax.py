@@ -53,7 +53,7 @@ def _along(run: Callable[..., bool], axis: int, *arrays: Any) -> Any:
     y, shape = numpy.empty_like(arrays[0]), arrays[0].shape
     if not y.size or arrays[-1].shape != shape:
         return DECLINED
-    axis %= len(shape)
+    axis = axis % len(shape)  # not in place: it may be the caller's array
     if axis == len(shape) - 1:
         sizes = y.size // shape[-1], shape[-1], 1
     elif y.flags.c_contiguous:

@@ -382,7 +382,10 @@ ROWS = {
         special=(1e25, -1e25, 1e-25, 1.0),
     ),
     'angles.angle_gradient, special': Row(
-        lambda k, gy, x, y: k(gy, x, y), lambda gy, x, y: gy * y / (x * x + y * y), (_ANGLES,), 3
+        lambda k, gy, x, y: k(gy, x, y),
+        lambda gy, x, y: np.where(np.maximum(abs(x), abs(y)) == np.inf, 0, gy * y / (x * x + y * y)),
+        (_ANGLES,),
+        3,
     ),
     'blending.blended': Row(lambda k, p, x, y: k(p, x, y), _blended, (), 3, 'efd', relative_to='one'),
     **{
@@ -622,6 +625,26 @@ ROWS = {
         dtypes='f',
         special=(np.nan, 1.0, 0.0, np.inf),
         low=-30,
+    ),
+    'gamma.polygamma, far below 0': Row(
+        lambda k, x: k(((x > -66) + 1).astype(x.dtype), x),
+        lambda x: scipy.special.polygamma(np.asarray(x > -66) + 1, x.astype('d')),
+        (threshold('gamma', '_MANY'),),
+        dtypes='fd',
+        low=-68.4,
+        high=-68.3,
+        special=(-63.75, -64.25, -65.0, -70.25, 1.0),
+    ),
+    'gamma.zeta': Row(lambda k, x: k(_like(2, x), x), lambda x: scipy.special.zeta(2, x.astype('d')), (), dtypes='fd',
+                      low=1, high=9, special=(0.5,)),
+    'gamma.zeta, far below 0': Row(
+        lambda k, x: k((x > -66) + _like(2, x), x),
+        lambda x: scipy.special.zeta((x > -66) + 2.0, x.astype('d')),
+        (),
+        dtypes='fd',
+        low=-68.4,
+        high=-68.3,
+        special=(-63.75, -64.25, -65.0, -70.25, 1.0),
     ),
     'selection.masked': Row(
         lambda k, x, y: k(x, y > 0),
