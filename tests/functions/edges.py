@@ -115,6 +115,12 @@ ROWS = [
         ([0.0, 0],), dtypes='fd'),
     Row('softplus of a negative beta', lambda x: F.softplus(x, -3.0), ([1.2e38, -1.2e38],), [0, -1.2e38],
         ([0.0, 1],), dtypes='fd'),
+    Row('r2_score of huge numbers', F.r2_score, ([9e19, 1.8e20, 3.6e20], [1e20, 2e20, 4e20]), 0.955, dtypes='fd'),
+    Row('r2_score of tiny numbers', F.r2_score, ([9e-31, 1.8e-30, 3.6e-30], [1e-30, 2e-30, 4e-30]), 0.955,
+        dtypes='fd'),
+    Row('mean_squared_error', F.mean_squared_error, ([300.0], [0.0]), None, ([600.0], [-600.0])),
+    Row('mean_squared_error of far points', F.mean_squared_error, ([60000.0, 0], [-10000.0, 0]), INF,
+        ([INF, 0], [-INF, 0]), dtypes='e'),
 ]  # fmt: skip
 
 SMOOTH = [

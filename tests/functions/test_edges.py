@@ -179,3 +179,29 @@ def test_weights_that_see_zeros_have_gradients_and_those_that_see_nothing_have_n
     for part in (peephole.peep_i, peephole.peep_f):
         np.testing.assert_array_equal(part.W.grad, np.zeros((3, 3)))
     assert tree.W_h1.W.grad is None and tree.W_h2.W.grad is not None
+
+
+# --- sums of many numbers ------------------------------------------------------------------------------------------
+def test_marginals_of_long_sequences_keep_their_digits() -> None:
+    random = np.random.RandomState(0)
+    steps, cost, labels = random.randn(500, 2, 3), random.randn(3, 3), random.randint(0, 3, (500, 2))
+    found = {}
+    for dtype in 'fd':
+        xs = [chainer.Variable(x) for x in steps.astype(dtype)]
+        y = F.crf1d(cost.astype(dtype), xs, list(labels), reduce='no')
+        found[dtype] = y.array, np.array([g.array for g in chainer.grad([F.sum(y)], xs)])
+    np.testing.assert_allclose(found['f'][0], found['d'][0], rtol=2e-6)
+    np.testing.assert_allclose(found['f'][1], found['d'][1], atol=1e-5)
+
+
+def test_labels_that_are_impossible_stay_so_in_a_crf() -> None:
+    xs = [chainer.Variable(np.array([[0.0, -np.inf]])) for _ in range(3)]
+    y = F.crf1d(np.zeros((2, 2)), xs, [np.array([0])] * 3)
+    assert y.array == 0
+    assert np.isfinite([g.array for g in chainer.grad([y], xs)]).all()
+
+
+def test_the_mean_of_many_squares_keeps_its_digits() -> None:
+    x = np.random.RandomState(0).randn(3_000_000).astype('f')
+    right = (x.astype('d') ** 2).mean()
+    assert abs(F.mean_squared_error(x, np.zeros_like(x)).array - right) <= 4 * np.finfo('f').eps * right
