@@ -76,7 +76,8 @@ def _log_partition(cost: Variable, steps: Sequence[Variable]) -> Variable:
         return logsumexp(_transitions(last - top, cost), 1) + x
 
     rest: Variable = logsumexp(_by_sequence(steps, step), 1)
-    return rest + taken.astype(rest.dtype)
+    whole: Variable = rest + taken.astype(rest.dtype)
+    return whole
 
 
 def _checked(arguments: Arguments, cost: Any, xs: Sequence[Any]) -> tuple[Variable, list[Variable]]:
