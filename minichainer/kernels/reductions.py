@@ -134,7 +134,10 @@ def _log_sum_exp_native(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
 
 
 def _log_of_sum(xp: Any, x: Any, top: Any, axis: Any) -> Any:
-    return xp.log(xp.exp(x - top).sum(axis=axis, keepdims=True)) + top
+    e = xp.exp(x - top)
+    ones = e == 1  # the largest: without one of them the sum keeps its digits where the others are small
+    others = xp.where(ones, xp.zeros((), x.dtype), e).sum(axis=axis, keepdims=True)
+    return xp.log1p(others + (xp.asarray(ones.sum(axis=axis, keepdims=True), x.dtype) - 1)) + top
 
 
 @kernel(widens=True)

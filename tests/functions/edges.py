@@ -62,7 +62,14 @@ def _hinge(norm: str) -> Callable[[Any], Any]:
     return lambda x: F.hinge(x, np.array([0, 0]), norm)
 
 
+def _cross_entropy(label: int) -> Callable[[Any], Any]:
+    return lambda x: F.softmax_cross_entropy(x, np.array([label]))
+
+
 _CLOSED = [[0.0]], [0.0]
+#: Of the scores 20, 0, 0 and of 0, 0, -20: the logarithm of the sum of exponentials, without the largest score, and
+#: the smallest probability.
+_LOG, _P, _LOG_2 = math.log1p(2 * math.exp(-20)), 1 / (math.exp(20) + 2), math.log(2 + math.exp(-20))
 ROWS = [
     Row('arctan2 at the origin', F.arctan2, (0.0, 0.0), 0.0, (NAN, NAN)),
     Row('arctan2 at infinity', F.arctan2, ([INF, 1, -INF], [0.0, INF, 2]), None, ([0, 0, 0], [0, 0, 0])),
@@ -121,6 +128,21 @@ ROWS = [
     Row('mean_squared_error', F.mean_squared_error, ([300.0], [0.0]), None, ([600.0], [-600.0])),
     Row('mean_squared_error of far points', F.mean_squared_error, ([60000.0, 0], [-10000.0, 0]), INF,
         ([INF, 0], [-INF, 0]), dtypes='e'),
+    Row('cross entropy of a certain label', _cross_entropy(0), ([[20.0, 0, 0]],), _LOG,
+        ([[-2 * _P, _P, _P]],), dtypes='fd'),
+    Row('cross entropies of rows and columns',
+        lambda x: F.softmax_cross_entropy(x, np.zeros((1, 2), int), reduce='no'), ([[[20.0, 0], [0, -20], [0, -20]]],), [[_LOG, _LOG]],
+        ([[[-2 * _P, -2 * _P], [_P, _P], [_P, _P]]],), dtypes='fd'),
+    Row('cross entropy of a wrong label', _cross_entropy(1), ([[20.0, 0, 0]],), 20 + _LOG,
+        ([[1 - 2 * _P, _P - 1, _P]],), dtypes='fd'),
+    Row('log_softmax', F.log_softmax, ([[20.0, 0, 0], [0, 0, -20]],),
+        [[-_LOG, -20 - _LOG, -20 - _LOG], [-_LOG_2, -_LOG_2, -20 - _LOG_2]], dtypes='fd'),
+    Row('log_softmax of columns', lambda x: F.log_softmax(x, axis=0), ([[20.0, 0], [0, 0], [0, -20]],),
+        [[-_LOG, -_LOG_2], [-20 - _LOG, -_LOG_2], [-20 - _LOG, -20 - _LOG_2]], dtypes='fd'),
+    Row('logsumexp', F.logsumexp, ([0.0, -20, -20],), _LOG, ([1 - 2 * _P, _P, _P],), dtypes='fd'),
+    Row('logsumexp of a column', lambda x: F.logsumexp(x, axis=0), ([[0.0, -30], [-20, 0], [-20, -30]],),
+        [_LOG, math.log1p(2 * math.exp(-30))], dtypes='fd'),
+    Row('logsumexp of nothing', F.logsumexp, ([-INF, -INF],), -INF),
 ]  # fmt: skip
 
 SMOOTH = [

@@ -11,7 +11,7 @@ import pytest
 import minichainer as chainer
 import minichainer.functions as F
 import minichainer.links as L
-from minichainer.kernels import sampling
+from minichainer.kernels import sampling, softmax
 from tests.functions.edges import ROWS, SMOOTH, Row, Smooth
 
 pytestmark = pytest.mark.filterwarnings('ignore::RuntimeWarning')
@@ -199,6 +199,13 @@ def test_labels_that_are_impossible_stay_so_in_a_crf() -> None:
     y = F.crf1d(np.zeros((2, 2)), xs, [np.array([0])] * 3)
     assert y.array == 0
     assert np.isfinite([g.array for g in chainer.grad([y], xs)]).all()
+
+
+def test_a_sum_without_the_largest_keeps_its_digits() -> None:
+    e = np.array([[1, 1e-9, 2e-9], [1, 1, 0.5], [0.5, 1, 0.5], [1, 0, 0]], 'f')
+    others, logarithms = softmax.total_of_others(np, e.copy(), 1)
+    np.testing.assert_allclose(others[:, 0], [3e-9, 1.5, 1, 0], rtol=1e-6)
+    np.testing.assert_allclose(logarithms[:, 0], np.log1p([3e-9, 1.5, 1, 0]), rtol=1e-6)
 
 
 def test_the_mean_of_many_squares_keeps_its_digits() -> None:

@@ -38,7 +38,7 @@ def softmax(xp: Any, x: Any, axis: int = 1) -> Any:
 
 
 @primitive(
-    rule=(lambda m, gy, y, axis: gy - m.exp(y) * m.sum(gy, axis, True),),
+    rule=(lambda m, gy, y, axis: -m.expm1(y) * gy - m.exp(y) * (m.sum(gy, axis, True) - gy),),
     fast=(kernels.log_softmax_gradient,),
     name='LogSoftmax',
     kinds='f',
