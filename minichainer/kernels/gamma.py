@@ -18,6 +18,8 @@ from minichainer.kernels._scipy import special
 from minichainer.kernels.blocks import in_blocks
 
 _MANY = 2048
+#: From here on the gamma function is 1 / x, in all digits.
+_TINY = 1e-300
 #: Below it SciPy's sums are replaced by a reflection.
 _FAR = -64.0
 #: Derivatives of the cotangent have coefficients as large as factorials.
@@ -31,6 +33,35 @@ _SERIES = [5 / 66, -1 / 30, 1 / 42, -1 / 30, 1 / 6]
 def lgamma(xp: Any, x: Any) -> Any:
     """The logarithm of the absolute value of the gamma function."""
     return special(xp).gammaln(x)
+
+
+@lgamma.on('numpy', declines=True)
+def _lgamma_numpy(xp: Any, x: Any) -> Any:
+    """SciPy loses digits near the zeros at 1 and 2, and is infinite at subnormal numbers."""
+    if x.dtype.char != 'd':
+        return DECLINED
+    tiny, near_1, near_2 = abs(x) < _TINY, abs(x - 1) < 0.1, abs(x - 2) < 0.1
+    if not (tiny | near_1 | near_2).any():
+        return DECLINED
+    y = numpy.asarray(special(xp).gammaln(x))
+    with numpy.errstate(divide='ignore'):  # infinity at 0 is intended
+        y[tiny] = -numpy.log(abs(x[tiny]))
+    y[near_1] = _log_gamma_beyond_1(x[near_1] - 1)
+    d = x[near_2] - 2
+    y[near_2] = numpy.log1p(d) + _log_gamma_beyond_1(d)
+    return y
+
+
+def _log_gamma_beyond_1(d: Any) -> Any:
+    """The logarithm of the gamma function of 1 + d, where ``|d| < 0.1``, by its series."""
+    return numpy.polynomial.polynomial.polyval(d, _log_gamma_series()) * d
+
+
+@functools.cache
+def _log_gamma_series() -> Any:
+    k = numpy.arange(2, 19)
+    signs = 1 - 2.0 * (k % 2)
+    return numpy.concatenate(([-numpy.euler_gamma], signs * special(numpy).zeta(k, 1) / k))
 
 
 @lgamma.on_native

@@ -131,7 +131,8 @@ ROWS = [
     Row('cross entropy of a certain label', _cross_entropy(0), ([[20.0, 0, 0]],), _LOG,
         ([[-2 * _P, _P, _P]],), dtypes='fd'),
     Row('cross entropies of rows and columns',
-        lambda x: F.softmax_cross_entropy(x, np.zeros((1, 2), int), reduce='no'), ([[[20.0, 0], [0, -20], [0, -20]]],), [[_LOG, _LOG]],
+        lambda x: F.softmax_cross_entropy(x, np.zeros((1, 2), int), reduce='no'),
+        ([[[20.0, 0], [0, -20], [0, -20]]],), [[_LOG, _LOG]],
         ([[[-2 * _P, -2 * _P], [_P, _P], [_P, _P]]],), dtypes='fd'),
     Row('cross entropy of a wrong label', _cross_entropy(1), ([[20.0, 0, 0]],), 20 + _LOG,
         ([[1 - 2 * _P, _P - 1, _P]],), dtypes='fd'),
@@ -145,6 +146,19 @@ ROWS = [
     Row('logsumexp of nothing', F.logsumexp, ([-INF, -INF],), -INF),
 ]  # fmt: skip
 
+
+def _normal(x: Any) -> Any:
+    """The normal distribution function."""
+    return mp.erfc(-x / mp.sqrt(2)) / 2
+
+
 SMOOTH = [
     Smooth('arctan', F.arctan, mp.atan, {'e': (255.0, 256.0, 1000.0, 60000.0), 'f': (1e15,)}, units=64),
-]
+    Smooth('erfc', F.erfc, mp.erfc, {'d': (26.9, 27.2)}, (0,), units=2000),
+    Smooth('ndtr', F.ndtr, _normal, {'d': (-38.2, -37.9)}, (0,), units=4000),
+    Smooth('log_ndtr', F.log_ndtr, lambda x: mp.log1p(-_normal(-x)), {'d': (38.2, 37.9)}, (0,), units=4000),
+    Smooth('lgamma', F.lgamma, lambda x: mp.log(mp.gamma(x)), {
+        'd': (1 + 1e-9, 1 + 1e-5, 0.9999999, 1.05, 2 + 1e-9, 2 - 1e-6), 'f': (1 + 1e-6, 2 - 1e-6)}, (0, 1), units=8),
+    Smooth('lgamma of subnormal numbers', F.lgamma, lambda x: mp.log(mp.gamma(x)), {'d': (1e-310, 5e-324)}, (0,)),
+    Smooth('gelu', F.gelu, lambda x: x * _normal(x), {'f': (-12.3, -9.0, -5.0)}, (0, 1), units=128),
+]  # fmt: skip

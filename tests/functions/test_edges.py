@@ -92,6 +92,14 @@ def test_the_gradient_of_digamma_far_below_zero_ends() -> None:
           [np.inf, np.inf, np.nan, np.nan], 'd', 8)  # fmt: skip
 
 
+@pytest.mark.parametrize('x', [5e-324, 1.5e-323, 1e-310, 1e-305])
+def test_erfcinv_of_tiny_numbers(x: float) -> None:
+    y = F.erfcinv(np.array([x, 0.5])).array
+    with mp.workdps(30):
+        assert abs(mp.log(mp.erfc(mp.mpf(float(y[0])))) - mp.log(mp.mpf(x))) < 1e-12
+    assert abs(y[1] - 0.4769362762044699) < 1e-15
+
+
 # --- images ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize('dtype', 'efd')
 def test_the_identity_samples_exactly_the_pixels(dtype: str) -> None:

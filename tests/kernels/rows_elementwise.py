@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -483,6 +484,20 @@ ROWS = {
     # In float64 SciPy is up to 8 units off for erfc, 17 for ndtr, 100 for erfcx, 43 for log_ndtr; CUDA's library is 2
     # units off, and CuPy's log_ndtr 39, in float32 22.
     'error_functions.erfc': Row(lambda k, x: k(x), scipy.special.erfc, _ERF, scalars=False, more_on_a_device=4),
+    'error_functions.erfc, subnormal': Row(
+        lambda k, x: k(x), np.vectorize(math.erfc, otypes='d'), dtypes='d', low=26, high=27, special=(),
+        scalars=False, numpy_only=True,
+    ),
+    'error_functions.ndtr, subnormal': Row(
+        lambda k, x: k(x), np.vectorize(lambda v: math.erfc(-v * math.sqrt(0.5)) / 2, otypes='d'), dtypes='d',
+        low=-38, high=-37.6, special=(), scalars=False, numpy_only=True,
+    ),
+    'error_functions.erfcinv': Row(
+        lambda k, x: k(x), scipy.special.erfcinv, low=0.01, high=2, special=(0.0, 2.0, 1.0)
+    ),
+    'error_functions.erfcinv, tiny': Row(
+        lambda k, x: k(x), scipy.special.erfcinv, dtypes='d', low=1e-306, high=1e-301, special=(), numpy_only=True
+    ),
     'error_functions.ndtr': Row(lambda k, x: k(x), scipy.special.ndtr, _ERF, scalars=False, more_on_a_device=12),
     'error_functions.erfinv': Row(
         lambda k, x: k(x), scipy.special.erfinv, _ERF, low=-1, high=1,
@@ -508,6 +523,10 @@ ROWS = {
     ),
     'tails.erfcx': Row(lambda k, x: k(x), scipy.special.erfcx, low=-8, high=30, more_on_a_device=96),
     'tails.log_ndtr': Row(lambda k, x: k(x), scipy.special.log_ndtr, low=-30, high=8, more_on_a_device=80),
+    'tails.log_ndtr, subnormal': Row(
+        lambda k, x: k(x), np.vectorize(lambda v: -math.erfc(v * math.sqrt(0.5)) / 2, otypes='d'), dtypes='d',
+        low=37.5, high=38, special=(), numpy_only=True,
+    ),
     'tails.ndtr_log_slope': Row(lambda k, x: k(x), _log_slope, low=-30, high=2, special=_WHOLE),
     'tails.log_ndtr_gradient': Row(
         lambda k, gy, x: k(gy, x), lambda gy, x: gy * _log_slope(x), (), 2, low=-30, high=2, special=(0.0, 1.0, -1.0)

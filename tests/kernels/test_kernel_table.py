@@ -43,6 +43,7 @@ COMPARED_BY = {
     '_lapack.in_fortran_order': 'kernels/test_kernel_table.py::test_matrices_for_lapack',
     '_lapack.routine': 'kernels/test_kernel_table.py::test_routines_are_those_of_lapack',
     '_lapack.suits': 'kernels/test_kernel_table.py::test_matrices_for_lapack',
+    '_scipy.replaced': 'kernels/test_kernel_table.py::test_elements_of_a_result_of_scipy_are_replaced',
     '_scipy.special': 'kernels/test_kernel_table.py::test_special_functions_are_those_of_scipy',
     '_windows.empty_like_layout': 'kernels/test_kernel_table.py::test_an_array_like_another_lies_in_memory_so',
     'blocks.in_memory_order': 'kernels/test_kernel_table.py::test_axes_in_memory_order',
@@ -244,6 +245,12 @@ def test_what_bodies_do_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # --- What serves kernels. ---
+
+
+def test_elements_of_a_result_of_scipy_are_replaced() -> None:
+    x = np.array([1.0, 2.0, 3.0])
+    assert _scipy.replaced(np.zeros(3), x, x > 1, lambda v: v * 10).tolist() == [0, 20, 30]
+    assert _scipy.replaced(np.float64(0), np.array(4.0), np.array(True), lambda v: v * 10) == 40
 
 
 def test_special_functions_are_those_of_scipy() -> None:
