@@ -63,8 +63,8 @@ def crf1d(cost: Any, xs: Sequence[Any], ys: Sequence[Any], reduce: str = 'mean')
 def _log_partition(cost: Variable, steps: Sequence[Variable]) -> Variable:
     """The logarithm of the sum over all label sequences.
 
-    The largest score is taken out at each step, as a constant: scores of long sequences would have no digits left for
-    the differences that make the marginals.
+    The largest score of the step before is taken out at each step, as a constant: scores of long sequences would have
+    no digits left for the differences that make the marginals.
     """
     xp = get_array_module(cost._data)
     taken = xp.zeros(len(steps[0]), 'd')
@@ -73,7 +73,7 @@ def _log_partition(cost: Variable, steps: Sequence[Variable]) -> Variable:
         top = last._data.max(axis=1, keepdims=True) if last.size else last._data[:, :1]
         top = xp.where(xp.isfinite(top), top, xp.zeros((), top.dtype))
         taken[: len(top)] += top[:, 0] if top.size else 0
-        return logsumexp(_transitions(last - top, cost), 1) + x
+        return logsumexp(_transitions(last, cost), 1) + (x - top)
 
     rest: Variable = logsumexp(_by_sequence(steps, step), 1)
     whole: Variable = rest + taken.astype(rest.dtype)
