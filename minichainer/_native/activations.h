@@ -135,8 +135,8 @@ INLINED T NAME(logistic_slope)(T x) {
 UNARY(sigmoid, NAME(logistic)(x))
 UNARY(sigmoid_slope, NAME(logistic_slope)(x))
 
-/* With the result y in the place of x. */
-BACKWARD(sigmoid_gradient, gy *(x - x * x))
+/* With the result y in the place of x; 1 - y is exact where y is nearly 1. */
+BACKWARD(sigmoid_gradient, gy *(x * (1 - x)))
 
 /* x s with the logistic function s; its derivative is s + x s (1 - s). */
 INLINED T NAME(silu_slope)(T x) {

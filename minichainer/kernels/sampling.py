@@ -125,21 +125,18 @@ def _of_points(gy: Any) -> Any:
 
 def _neighbours(xp: Any, coordinate: Any, size: int) -> tuple[Any, Any]:
     """The pixel before each point along an axis, as a float, and how far behind it the point is."""
-    place = place_of(xp, coordinate, size)
-    lower = xp.floor(place)
-    return lower, place - lower
+    place, slack = (coordinate + 1) * (size - 1) / 2, slack_of(coordinate, size)
+    lower = xp.floor(place + slack)
+    behind = place - lower
+    return lower, xp.where(behind <= slack, xp.zeros((), behind.dtype), behind)
 
 
-def place_of(xp: Any, coordinate: Any, size: int) -> Any:
-    """The places of points along an axis, from 0 to ``size - 1``.
+def slack_of(coordinate: Any, size: int) -> Any:
+    """How far rounding alone may move the place of a point from a pixel: a point so near to a pixel is on it.
 
-    Where rounding alone may have moved a point away from a pixel, it is on the pixel: the identity samples pixels,
-    and where the slope jumps there, it takes the side of the pixels that follow.
+    So the identity samples pixels, and where the slope jumps there, it takes the side of the pixels that follow.
     """
-    place = (coordinate + 1) * (size - 1) / 2
-    pixel = xp.rint(place)
-    slack = (size - 1) * numpy.finfo(place.dtype).eps
-    return xp.where(abs(place - pixel) <= slack, pixel, place)
+    return coordinate.dtype.type((size - 1) * numpy.finfo(coordinate.dtype).eps)
 
 
 def _places(xp: Any, grid: Any, shape: tuple[int, ...]) -> Any:

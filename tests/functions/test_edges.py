@@ -115,8 +115,8 @@ def test_the_identity_samples_exactly_the_pixels(dtype: str) -> None:
 def test_places_within_rounding_of_a_pixel_are_on_it() -> None:
     eps = np.finfo('f').eps
     coordinates = np.array([-1 / 3, -1 / 3 + eps / 4, -1 / 3 - eps / 4, -1 / 3 + 1e-5], 'f')
-    places = sampling.place_of(np, coordinates, 7)
-    assert (places[:3] == 2).all() and places[3] > 2
+    lower, behind = sampling._neighbours(np, coordinates, 7)
+    assert (lower == 2).all() and (behind[:3] == 0).all() and behind[3] > sampling.slack_of(coordinates, 7)
 
 
 def test_the_gradient_at_the_identity_takes_the_side_of_the_pixels_that_follow() -> None:

@@ -408,7 +408,7 @@ ROWS = {
     ),
     'gates.sigmoid': Row(lambda k, x: k(x), _sigmoid, (_MANY,), dtypes='efd', low=-15),
     'gates.sigmoid_gradient': Row(
-        lambda k, gy, y: k(gy, y), lambda gy, y: gy * (y - y * y), (), 2, 'efd', tolerance=0
+        lambda k, gy, y: k(gy, y), lambda gy, y: gy * (y * (1 - y)), (), 2, 'efd', tolerance=0
     ),
     'gates.sigmoid_slope': Row(
         lambda k, x: k(x),

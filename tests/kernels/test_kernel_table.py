@@ -50,7 +50,7 @@ COMPARED_BY = {
     'cross_entropy.valid_samples': 'kernels/test_device_code.py::test_valid_samples',
     'cross_entropy.scale_of_valid': 'kernels/test_device_code.py::test_valid_samples',
     'softmax.total_of_others': 'functions/test_edges.py::test_a_sum_without_the_largest_keeps_its_digits',
-    'sampling.place_of': 'functions/test_edges.py::test_places_within_rounding_of_a_pixel_are_on_it',
+    'sampling.slack_of': 'functions/test_edges.py::test_places_within_rounding_of_a_pixel_are_on_it',
     'running.absorbing_running_product': 'kernels/test_along_axes.py::test_a_zero_absorbs_an_overflow',
     'running.absorbing_recurrence': 'kernels/test_along_axes.py::test_a_zero_absorbs_an_overflow',
     'cuda._table.declared': 'kernels/test_nvrtc.py::test_declared_kernels',

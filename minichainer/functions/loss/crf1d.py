@@ -73,7 +73,8 @@ def _log_partition(cost: Variable, steps: Sequence[Variable]) -> Variable:
         top = last._data.max(axis=1, keepdims=True) if last.size else last._data[:, :1]
         top = xp.where(xp.isfinite(top), top, xp.zeros((), top.dtype))
         taken[: len(top)] += top[:, 0] if top.size else 0
-        return logsumexp(_transitions(last, cost), 1) + (x - top)
+        following: Variable = logsumexp(_transitions(last, cost), 1) + (x - top)
+        return following
 
     rest: Variable = logsumexp(_by_sequence(steps, step), 1)
     whole: Variable = rest + taken.astype(rest.dtype)
