@@ -135,8 +135,8 @@ INLINED T NAME(logistic_slope)(T x) {
 UNARY(sigmoid, NAME(logistic)(x))
 UNARY(sigmoid_slope, NAME(logistic_slope)(x))
 
-/* With the result y in the place of x. */
-BACKWARD(sigmoid_gradient, gy *(x - x * x))
+/* With the result y in the place of x; 1 - y is exact where y is nearly 1. */
+BACKWARD(sigmoid_gradient, gy *(x * (1 - x)))
 
 /* x s with the logistic function s; its derivative is s + x s (1 - s). */
 INLINED T NAME(silu_slope)(T x) {
@@ -166,11 +166,14 @@ BACKWARD(mish_gradient, NAME(mish_slope)(x) * gy)
 
 INLINED T NAME(softplus_of)(T x) { return (x < 0 ? 0 : x) + NAME(log_plus_1)(NAME(decay)(x)); }
 
-/* log(1 + exp(b x)) / b: number b. */
+/* log(1 + exp(b x)) / b: number b. The linear part is x itself, because b x may be too large. */
 KERNEL(softplus) {
     const T *const x = IN(T, 0), scale = (T)numbers[0], inverse = (T)(1 / numbers[0]);
     T *const y = OUT(T, 1);
-    for (isize i = 0; i < sizes[0]; i++) y[i] = NAME(softplus_of)(x[i] * scale) * inverse;
+    for (isize i = 0; i < sizes[0]; i++) {
+        const T scaled = x[i] * scale, curved = NAME(log_plus_1)(NAME(decay)(scaled)) * inverse;
+        y[i] = (scaled < 0 ? 0 : x[i]) + curved;
+    }
 }
 
 /* gy times the logistic function of b x: arguments gy, x, number b. */

@@ -2,6 +2,7 @@
 #ifndef MINICHAINER_KERNELS_H
 #define MINICHAINER_KERNELS_H
 
+#include <float.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -53,9 +53,23 @@
 /* x if it is NaN. */
 INLINED T NAME(number_or)(T number, T x) { return x == x ? number : x; }
 
+/* The root of a sum of squares. If that has left the range of T, it is summed again, of elements divided by the largest. */
+static double NAME(scaled_norm)(const T *const x, const isize n) {
+    double top = 0, sum = 0;
+    for (isize i = 0; i < n; i++) top = fabs((double)x[i]) > top ? fabs((double)x[i]) : top;
+    if (!(top > 0 && top <= (IS_SINGLE ? 3.4028235e38 : 1.7976931348623157e308))) top = 1;
+    for (isize i = 0; i < n; i++) sum += (x[i] / top) * (x[i] / top);
+    return sqrt(sum) * top;
+}
+
+INLINED double NAME(norm_of)(const T *const x, const isize n, const double total) {
+    const int fits = (total >= (IS_SINGLE ? 1e-31 : 1e-292)) & (total <= (IS_SINGLE ? 3e38 : 1e308));
+    return fits ? sqrt(total) : NAME(scaled_norm)(x, n);
+}
+
 OF_ROWS(row_sums, x[i], total *numbers[0])
 OF_ROWS(row_squares, x[i] * x[i], total)
-OF_ROWS(row_norms, x[i] * x[i], sqrt(total))
+OF_ROWS(row_norms, x[i] * x[i], NAME(norm_of)(x, sizes[1], total))
 /* The product of a row. Products of lanes may be far from 1 where that of the row, taken in order, is not: then it is
    taken in order. */
 INLINED T NAME(product_of)(const T *const x, const isize n) {

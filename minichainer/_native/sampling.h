@@ -17,12 +17,17 @@ typedef struct {
 
 INLINED T NAME(whole)(T x) { return IS_SINGLE ? (T)floorf((float)x) : (T)floor((double)x); }
 
+/* How far rounding alone may move a point from a pixel, of so many along an axis. */
+INLINED T NAME(slack)(isize size) { return (T)(size - 1) * (IS_SINGLE ? (T)FLT_EPSILON : (T)DBL_EPSILON); }
+
 /* Whether all pixels around n points are inside; columns and rows of the points are from -1 to 1. */
 static int NAME(find_samples)(NAME(samples) *const s, const T *columns, const T *rows, isize n, isize height, isize width) {
+    const T across = NAME(slack)(width), down = NAME(slack)(height);
     int32_t outside = 0;
     for (isize p = 0; p < n; p++) {
         const T column = (columns[p] + 1) * (T)(width - 1) / 2, row = (rows[p] + 1) * (T)(height - 1) / 2;
-        const T left = NAME(whole)(column), top = NAME(whole)(row), u = column - left, v = row - top;
+        const T left = NAME(whole)(column + across), top = NAME(whole)(row + down), u_ = column - left, v_ = row - top;
+        const T u = u_ <= across ? 0 : u_, v = v_ <= down ? 0 : v_;
         s->across[p] = u;
         s->down[p] = v;
         for (int k = 0; k < 4; k++) {

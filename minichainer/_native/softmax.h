@@ -38,21 +38,36 @@ INLINED void NAME(subtract)(const T *x, T top, T *y, isize n) {
     for (isize i = 0; i < n; i++) y[i] = x[i] - top;
 }
 
-/* The largest element of each row, and the sum of exp(x - largest). */
-static void NAME(normalizers)(const T *x, isize rows, isize columns, T *top, T *normalizer) {
+/* A sum of exponentials minus the 1 of the largest element. Where all others are small, the digits of a sum with it
+   would be lost: they are added up without it. */
+INLINED double NAME(others)(const T *e, isize n, double total) {
+    double rest = 0;
+    if (!(total < 1.125)) return total - 1;
+    ADD_SUM(rest, n, e[i] == 1 ? 0 : e[i]);
+    return rest;
+}
+
+/* log(1 + x) where x >= 0. */
+INLINED T NAME(log_of_rest)(T x) { return x < (T)0.125 ? NAME(log_plus_1)(x) : LOGARITHM(1 + x); }
+
+/* The largest element of each row, and the sum of exp(x - largest) without one largest element. */
+static void NAME(normalizers)(const T *x, isize rows, isize columns, T *top, T *others) {
     T scratch[AT_A_TIME];
     const isize step = NAME(rows_at_a_time)(columns);
     for (isize first = 0; first < rows; first += step) {
         const isize count = NAME(less)(step, rows - first);
         const T *const block = x + first * columns;
-        double total = 0;
+        double total = 0, rest = 0;
         for (isize r = 0; r < count; r++) top[first + r] = NAME(largest)(block + r * columns, columns);
         for (isize begin = 0; columns > AT_A_TIME && begin < columns; begin += AT_A_TIME) {
             const isize part = NAME(less)(AT_A_TIME, columns - begin);
+            double sum = 0;
             NAME(subtract)(block + begin, top[first], scratch, part);
             NAME(exponentials)(scratch, part);
-            ADD_SUM(total, part, scratch[i]);
-            normalizer[first] = (T)total;
+            ADD_SUM(sum, part, scratch[i]);
+            total += sum;
+            rest += sum >= 1 ? NAME(others)(scratch, part, sum) : sum; /* without the largest, if it is in this part */
+            others[first] = (T)(total < 1.125 ? rest : total - 1);
         }
         if (columns > AT_A_TIME) continue;
         for (isize r = 0; r < count; r++)
@@ -61,7 +76,7 @@ static void NAME(normalizers)(const T *x, isize rows, isize columns, T *top, T *
         for (isize r = 0; r < count; r++) {
             total = 0;
             ADD_SUM(total, columns, scratch[r * columns + i]);
-            normalizer[first + r] = (T)total;
+            others[first + r] = (T)NAME(others)(scratch + r * columns, columns, total);
         }
     }
 }
@@ -107,11 +122,20 @@ static void NAME(softmax_of_columns)(const T *x, T *y, isize axis, isize inner, 
 }
 
 static void NAME(log_softmax_of_columns)(const T *x, T *y, isize axis, isize inner, isize count) {
-    T top[SIDE_BY_SIDE], total[SIDE_BY_SIDE] = {0};
+    T top[SIDE_BY_SIDE], total[SIDE_BY_SIDE] = {0}, rest[SIDE_BY_SIDE] = {0};
+    int certain = 0;
     NAME(tops_of_columns)(x, axis, inner, count, top);
     for (isize j = 0; j < axis; j++)
-        for (isize k = 0; k < count; k++) total[k] += NAME(decay)(x[j * inner + k] - top[k]);
-    for (isize k = 0; k < count; k++) total[k] = LOGARITHM(total[k]);
+        for (isize k = 0; k < count; k++) {
+            const T e = NAME(decay)(x[j * inner + k] - top[k]);
+            y[j * inner + k] = e;
+            total[k] += e;
+        }
+    for (isize k = 0; k < count; k++) certain |= total[k] < (T)1.125;
+    for (isize j = 0; certain && j < axis; j++) /* as in others() */
+        for (isize k = 0; k < count; k++) rest[k] += y[j * inner + k] == 1 ? 0 : y[j * inner + k];
+    for (isize k = 0; k < count; k++)
+        total[k] = total[k] < (T)1.125 ? NAME(log_plus_1)(rest[k]) : LOGARITHM(total[k]);
     for (isize j = 0; j < axis; j++)
         for (isize k = 0; k < count; k++) y[j * inner + k] = x[j * inner + k] - top[k] - total[k];
 }
@@ -134,15 +158,15 @@ KERNEL(softmax) {
 /* x - largest - log(sum of exp(x - largest)). */
 KERNEL(log_softmax) {
     const isize axis = sizes[1], inner = sizes[2], step = NAME(rows_at_a_time)(axis);
-    T top[AT_A_TIME], normalizer[AT_A_TIME];
+    T top[AT_A_TIME], others[AT_A_TIME];
     UNUSED(numbers);
     for (isize o = 0; inner == 1 && o < sizes[0]; o += step) {
         const T *const x = IN(T, 0) + o * axis;
         T *const y = OUT(T, 1) + o * axis;
         const isize count = NAME(less)(step, sizes[0] - o);
-        NAME(normalizers)(x, count, axis, top, normalizer);
+        NAME(normalizers)(x, count, axis, top, others);
         for (isize r = 0; r < count; r++) {
-            const T log_of_sum = LOGARITHM(normalizer[r]);
+            const T log_of_sum = NAME(log_of_rest)(others[r]);
             for (isize i = 0; i < axis; i++) y[r * axis + i] = x[r * axis + i] - top[r] - log_of_sum;
         }
     }
@@ -203,18 +227,20 @@ KERNEL(log_softmax_gradient) {
 /* log(sum of exp(x)) of rows, as if it were exact: infinite where the largest element is. Sizes rows, columns. */
 KERNEL(log_sum_exp) {
     const isize columns = sizes[1], step = NAME(rows_at_a_time)(columns);
-    T top[AT_A_TIME], normalizer[AT_A_TIME], *const y = OUT(T, 1);
+    T top[AT_A_TIME], others[AT_A_TIME], *const y = OUT(T, 1);
     UNUSED(numbers);
     for (isize first = 0; first < sizes[0]; first += step) {
         const isize count = NAME(less)(step, sizes[0] - first);
         const T *x = IN(T, 0) + first * columns;
-        NAME(normalizers)(x, count, columns, top, normalizer);
+        NAME(normalizers)(x, count, columns, top, others);
         for (isize r = 0; r < count; r++, x += columns) {
             if (isinf(top[r])) { /* inf - inf is NaN; the exponentials are 0 or infinite, unless one is NaN */
-                normalizer[r] = top[r] = 0;
-                for (isize i = 0; i < columns; i++) normalizer[r] += NAME(exponential)(x[i]);
+                top[r] = 0;
+                for (isize i = 0; i < columns; i++) top[r] += NAME(exponential)(x[i]);
+                y[first + r] = LOGARITHM(top[r]);
+            } else {
+                y[first + r] = NAME(log_of_rest)(others[r]) + top[r];
             }
-            y[first + r] = LOGARITHM(normalizer[r]) + top[r];
         }
     }
 }
@@ -226,19 +252,19 @@ INLINED isize NAME(label)(const int32_t *few, const int64_t *many, isize sample,
 }
 
 /* Cross entropy of softmax, w (log(sum) + largest - x_label): arguments x, labels (int32 or int64), weights w or None;
-   results losses, the largest score and the sum of exp(x - largest) of each sample. Sizes samples, classes, and 1 for
+   results losses, the largest score and the sum of exp(x - largest) without one largest of each sample. Sizes samples, classes, and 1 for
    the sum of all losses times the number, 0 for a loss of each sample. Losses of weight 0 are 0, those of labels that
    are no class NaN. */
 KERNEL(cross_entropy) {
     const isize samples = sizes[0], classes = sizes[1], is_sum = sizes[2];
     const T *const x = IN(T, 0), *const weights = IN(T, 3);
-    T *const loss = OUT(T, 4), *const top = OUT(T, 5), *const normalizer = OUT(T, 6);
+    T *const loss = OUT(T, 4), *const top = OUT(T, 5), *const others = OUT(T, 6);
     double total = 0;
-    NAME(normalizers)(x, samples, classes, top, normalizer);
+    NAME(normalizers)(x, samples, classes, top, others);
     for (isize n = 0; n < samples; n++) {
         const isize label = NAME(label)(IN(int32_t, 1), IN(int64_t, 2), n, classes);
         T one = (T)NAN;
-        if (label >= 0) one = LOGARITHM(normalizer[n]) - (x[n * classes + label] - top[n]);
+        if (label >= 0) one = NAME(log_of_rest)(others[n]) - (x[n * classes + label] - top[n]);
         if (weights) one = weights[n] == 0 ? 0 : one * weights[n];
         if (is_sum) total += one;
         else loss[n] = one;
@@ -247,10 +273,10 @@ KERNEL(cross_entropy) {
 }
 
 /* The gradient of the scores, c (exp(x - largest) / sum - 1 at the label), where c is gy times weight and number, and
-   0 where the weight is 0: arguments gy, x, largest, sum, labels, weights. Sizes samples, classes, elements of gy. */
+   0 where the weight is 0: arguments gy, x, largest, sum without it, labels, weights. Sizes samples, classes, elements of gy. */
 KERNEL(cross_entropy_gradient) {
     const isize samples = sizes[0], classes = sizes[1], step = NAME(rows_at_a_time)(classes);
-    const T *const gy = IN(T, 0), *const top = IN(T, 2), *const normalizer = IN(T, 3), *const weights = IN(T, 6);
+    const T *const gy = IN(T, 0), *const top = IN(T, 2), *const others = IN(T, 3), *const weights = IN(T, 6);
     for (isize first = 0; first < samples; first += step) {
         const isize end = NAME(less)(first + step, samples);
         T *const gx = OUT(T, 7);
@@ -261,8 +287,9 @@ KERNEL(cross_entropy_gradient) {
             T *const row = gx + n * classes;
             const isize label = NAME(label)(IN(int32_t, 4), IN(int64_t, 5), n, classes);
             const T weight = weights ? weights[n] : 1;
-            const T c = gy[sizes[2] == 1 ? 0 : n] * (weight * (T)numbers[0]), factor = label < 0 ? (T)NAN : c / normalizer[n];
-            const T at_label = label < 0 ? 0 : (row[label] / normalizer[n] - 1) * c;
+            const T c = gy[sizes[2] == 1 ? 0 : n] * (weight * (T)numbers[0]), factor = label < 0 ? (T)NAN : c / (1 + others[n]);
+            /* p - 1, from what is not at the label */
+            const T at_label = label < 0 ? 0 : -(others[n] + (1 - row[label])) * factor;
             for (isize j = 0; j < classes; j++) row[j] *= factor;
             if (label >= 0) row[label] = at_label;
             if (weight == 0) memset(row, 0, (size_t)classes * sizeof *row);

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import functools
 import importlib
+from collections.abc import Callable
 from typing import Any
+
+import numpy
 
 from minichainer.backends.number_arrays import NumberModule
 
@@ -17,3 +20,13 @@ def special(xp: Any) -> Any:
     if isinstance(xp, NumberModule):
         return xp.special
     return importlib.import_module(_HOMES.get(xp.__name__, f'{xp.__name__}x.scipy.special'))
+
+
+def replaced(y: Any, x: Any, places: Any, function: Callable[[float], float]) -> Any:
+    """A result of SciPy for a NumPy array, with ``function`` of the elements at the places of a mask instead.
+
+    For the few elements of float64 where the C library, which Python's ``math`` calls, keeps digits that SciPy loses.
+    """
+    y = numpy.asarray(y)
+    y[places] = [function(element) for element in x[places].tolist()]
+    return y

@@ -16,7 +16,7 @@ from minichainer._native.library import kernels as native
 from minichainer.kernels._dispatch import DECLINED, kernel
 from minichainer.kernels.cuda import cross_entropy as cuda
 from minichainer.kernels.precision import accumulator, in_float32
-from minichainer.kernels.softmax import total
+from minichainer.kernels.softmax import total_of_others
 
 #: The compiled kernels, of the loss and of its gradient, for the compiled tape; or None.
 COMPILED = (native.cross_entropy, native.cross_entropy_gradient) if native else None
@@ -37,10 +37,14 @@ class Samples(NamedTuple):
 
 
 class Residual(NamedTuple):
-    """What the gradient needs from the forward pass: largest score and sum of exponentials, (B, 1, ...) each."""
+    """What the gradient needs from the forward pass, (B, 1, ...) each.
+
+    The largest score, and the sum of exponentials without one of the largest, which keeps its digits where a model is
+    certain.
+    """
 
     top: Any
-    normalizer: Any
+    others: Any
 
 
 @kernel
@@ -93,13 +97,13 @@ def cross_entropy(xp: Any, x: Any, samples: Samples) -> tuple[Any, Residual]:
     scores = scores - top
     picked = scores[_place(xp, samples.labels)]
     xp.exp(scores, out=scores)
-    normalizer = total(xp, scores, 1)
-    losses = xp.log(normalizer[:, 0]) - picked
+    others, logarithms = total_of_others(xp, scores, 1)
+    losses = logarithms[:, 0] - picked
     if samples.weights is not None:
         losses = xp.where(samples.weights == 0, xp.zeros((), losses.dtype), losses * samples.weights)  # 0 * inf is 0
     if samples.scale is not None:
         losses = losses.sum() * samples.scale
-    return xp.asarray(losses, x.dtype), Residual(top, normalizer)
+    return xp.asarray(losses, x.dtype), Residual(top, others)
 
 
 @cross_entropy.on_native
@@ -107,12 +111,12 @@ def _cross_entropy_native(xp: Any, x: Any, samples: Samples) -> Any:
     labels, weights, scale = samples
     if not x.size or x.size != labels.size * x.shape[1] or (weights is not None and weights.size != labels.size):
         return DECLINED
-    top, normalizer = (numpy.empty((len(x), 1, *x.shape[2:]), x.dtype) for _ in range(2))
+    top, others = (numpy.empty((len(x), 1, *x.shape[2:]), x.dtype) for _ in range(2))
     losses = numpy.empty(labels.shape if scale is None else (), x.dtype)
-    arrays = *by_width(labels), weights, losses, top, normalizer
+    arrays = *by_width(labels), weights, losses, top, others
     sizes = labels.size, x.shape[1], scale is not None
     done = native.cross_entropy(_classes_last(x), *arrays, *sizes, 1 if scale is None else scale)
-    return (losses, Residual(top, normalizer)) if done else DECLINED
+    return (losses, Residual(top, others)) if done else DECLINED
 
 
 def _classes_last(x: Any) -> Any:
@@ -124,13 +128,13 @@ def _classes_last(x: Any) -> Any:
 def _cross_entropy_cuda(xp: Any, x: Any, samples: Samples) -> tuple[Any, Residual]:
     dtype = accumulator(x.dtype)
     top = in_float32(x).max(axis=1, keepdims=True) if x.size else xp.zeros((len(x), 1, *x.shape[2:]), dtype)
-    normalizer = cuda.normalizers(x, top, axis=1, keepdims=True)
+    others = cuda.normalizers(x, top, axis=1, keepdims=True)
     weights = 1.0 if samples.weights is None else samples.weights.astype(dtype, copy=False)
     sizes = x.shape[1], math.prod(x.shape[2:])
-    losses = cuda.losses(x, samples.labels, weights, top[:, 0], normalizer[:, 0], *sizes)
+    losses = cuda.losses(x, samples.labels, weights, top[:, 0], others[:, 0], *sizes)
     if samples.scale is None:
-        return losses.astype(x.dtype, copy=False), Residual(top, normalizer)
-    return cuda.scaled_sum(losses, samples.scale, xp.empty((), x.dtype)), Residual(top, normalizer)
+        return losses.astype(x.dtype, copy=False), Residual(top, others)
+    return cuda.scaled_sum(losses, samples.scale, xp.empty((), x.dtype)), Residual(top, others)
 
 
 @kernel
@@ -141,8 +145,9 @@ def cross_entropy_gradient(xp: Any, gy: Any, x: Any, samples: Samples, residual:
     place = _place(xp, samples.labels)
     gx = scores - residual.top
     xp.exp(gx, out=gx)
-    at_labels = (gx[place] / residual.normalizer[:, 0] - 1) * coefficients
-    gx *= (xp.expand_dims(coefficients, 1) if coefficients.ndim else coefficients) / residual.normalizer
+    factors = (xp.expand_dims(coefficients, 1) if coefficients.ndim else coefficients) / (1 + residual.others)
+    at_labels = -(residual.others[:, 0] + (1 - gx[place])) * factors[:, 0]  # p - 1, from what is not at the label
+    gx *= factors
     gx[place] = at_labels
     weights = samples.weights
     if weights is not None and not weights.all():  # 0 * NaN of an ignored sample must be 0

@@ -14,7 +14,7 @@ import numpy
 
 from minichainer._native.library import kernels as native
 from minichainer.kernels._dispatch import DECLINED, kernel
-from minichainer.kernels._scipy import special
+from minichainer.kernels._scipy import replaced, special
 from minichainer.kernels.blocks import in_blocks
 
 #: From this many elements on, these are faster than SciPy's.
@@ -29,6 +29,8 @@ _ERF_IS_ONE = 3.95
 _ERFCX = [0.564196365, 3.94320954, 12.5855765, 21.3039029, 17.2024799]
 _ERFCX_BELOW = [6.98961108, 22.7999444, 41.324705, 40.7148326, 17.2024798]
 _ERFC_IS_ZERO = 10.1
+#: From here on erfc is a subnormal number of float64.
+_SUBNORMAL = 26.5
 #: Where the continued fraction of the tail begins, and its number of terms.
 _TAIL, _TERMS = -2.0, 80
 #: The inverse of the error function over x, as a function of -log(1 - x^2) from 0 to 16.7.
@@ -61,6 +63,8 @@ def erfc(xp: Any, x: Any) -> Any:
 
 @erfc.on('numpy', declines=True)
 def _erfc_numpy(xp: Any, x: Any) -> Any:
+    if x.dtype.char == 'd' and (tiny := x > _SUBNORMAL).any():  # 0 in SciPy
+        return replaced(special(xp).erfc(x), x, tiny, math.erfc)
     return _evaluated(_erfc, x)
 
 
@@ -78,6 +82,8 @@ def ndtr(xp: Any, x: Any) -> Any:
 
 @ndtr.on('numpy', declines=True)
 def _ndtr_numpy(xp: Any, x: Any) -> Any:
+    if x.dtype.char == 'd' and (tiny := x * -_ROOT_HALF > _SUBNORMAL).any():
+        return replaced(special(xp).ndtr(x), x, tiny, lambda v: 0.5 * math.erfc(-v * _ROOT_HALF))
     return _evaluated(_ndtr, x)
 
 
@@ -102,6 +108,32 @@ def _erfinv_numpy(xp: Any, x: Any) -> Any:
 def _erfinv_native(xp: Any, x: Any) -> Any:
     y = numpy.empty_like(x)
     return y if native.erfinv(x, y) else DECLINED
+
+
+@kernel
+def erfcinv(xp: Any, x: Any) -> Any:
+    """The inverse of the complementary error function."""
+    return special(xp).erfcinv(x)
+
+
+@erfcinv.on('numpy', declines=True)
+def _erfcinv_numpy(xp: Any, x: Any) -> Any:
+    """SciPy halves the argument, so that the last digit of a subnormal number is lost."""
+    if x.dtype.char != 'd' or not (tiny := (x > 0) & (x < 1e-300)).any():
+        return DECLINED
+    y = numpy.asarray(special(xp).erfcinv(x))
+    y[tiny] = _erfcinv_of_tiny(x[tiny])
+    return y
+
+
+def _erfcinv_of_tiny(x: Any) -> Any:
+    """By Newton's method for the logarithm of erfc."""
+    logarithm = numpy.log(x)
+    y = numpy.sqrt(-logarithm)
+    for _ in range(4):
+        scaled = special(numpy).erfcx(y)
+        y += (numpy.log(scaled) - y * y - logarithm) * scaled * (math.sqrt(math.pi) / 2)
+    return y
 
 
 @kernel

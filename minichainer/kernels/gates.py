@@ -65,8 +65,8 @@ def _sigmoid_cuda(xp: Any, x: Any) -> Any:
 
 @kernel
 def sigmoid_gradient(xp: Any, gy: Any, y: Any) -> Any:
-    """The upstream gradient times the derivative ``y - y * y``, where ``y`` is the result of :func:`sigmoid`."""
-    return gy * (y - y * y)
+    """The upstream gradient times the derivative ``y (1 - y)``, where ``y`` is the result of :func:`sigmoid`."""
+    return gy * (y * (1 - y))
 
 
 @sigmoid_gradient.on_native

@@ -38,6 +38,8 @@ _SLOPE, _CUBIC = math.sqrt(8 / math.pi), 0.044715
 _TANH = _constants([-_SLOPE * _CUBIC, -_SLOPE])
 _TANH_DERIVATIVE = _constants([3 * _SLOPE * _CUBIC, _SLOPE])
 _ONE, _HALF, _MINUS_HALF, _PEAK = _constants([1.0, 0.5, -0.5, 1 / math.sqrt(2 * math.pi)])
+#: Below it the exact form has too few digits of its own.
+_TAIL = -3.0
 _LOWEST = -10.0  # below it the result is less than 1e-19, and the exponential of the negative argument overflows
 _ZERO, _HIGHEST_SQUARE = _constants([0.0, _LOWEST**2])
 #: Below it a line is as good as the logistic function, and better than y / x where y is a rounded float16 number.
@@ -87,7 +89,16 @@ def _gelu_numpy(xp: Any, x: Any, approximate: str) -> Any:
             numpy.exp(exponent, out=exponent)
             exponent += _ONE
             y /= exponent
-    return flat.shaped(ys)
+    return _with_tail(flat.shaped(ys), x, approximate)
+
+
+def _with_tail(y: Any, x: Any, approximate: str) -> Any:
+    """Replaces results of the exact form where only their absolute error is small."""
+    far = x < _TAIL
+    if approximate == 'none' and far.any():
+        wide = numpy.maximum(x[far], -FAR).astype('d')
+        y[far] = wide * special(numpy).ndtr(wide)
+    return y
 
 
 @gelu.on_native

@@ -356,8 +356,13 @@ def normalize_by(
     gamma, beta, mean, var = (v.reshape(-1).astype('d') for v in (gamma, beta, mean, var))
     laid = in_float32(channels.lay(x))
     scale, shift = gamma * (var + eps) ** -0.5, mean.astype(laid.dtype)
-    y = scale_channels(xp, laid, channels, shift, scale, beta + (shift - mean) * scale)
+    y = scale_channels(xp, laid, channels, shift, scale, beta + _rest_of_shift(xp, shift, mean) * scale)
     return channels.unlay(y).astype(x.dtype, copy=False)
+
+
+def _rest_of_shift(xp: Any, shift: Any, mean: Any) -> Any:
+    """What rounding the mean to another dtype has added; 0 where that is infinite."""
+    return xp.where(xp.isinf(shift), 0.0, shift - xp.where(xp.isinf(shift), 0.0, mean))
 
 
 def normalize_by_gradients(
@@ -387,7 +392,7 @@ def normalize_by_gradients(
         laid = in_float32(channels.lay(x))
         shift = mean.astype(laid.dtype)
         gbeta, product = sums_with(xp, g, laid, channels, shift)
-        product = product + (shift - mean) * gbeta
+        product = product + _rest_of_shift(xp, shift, mean) * gbeta
         sums = product * inv_std, gbeta, -gamma * inv_std * gbeta, -0.5 * gamma * inv_std**3 * product
         found[1:] = [v.reshape(shape) for v in sums]
     return found

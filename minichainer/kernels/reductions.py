@@ -16,6 +16,9 @@ from minichainer.kernels.conditions import somewhere
 from minichainer.kernels.precision import accumulator
 
 _MANY, _SHORT = 4096, 16
+_BLOCK = 1 << 16
+#: Sums of powers between these have lost no digits.
+_RANGES = {'f': (1e-31, 3e38), 'd': (1e-292, 1e308)}
 Rows: TypeAlias = tuple[int, int, tuple[int, ...]]
 
 
@@ -133,15 +136,38 @@ def _log_sum_exp_native(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
 
 
 def _log_of_sum(xp: Any, x: Any, top: Any, axis: Any) -> Any:
-    return xp.log(xp.exp(x - top).sum(axis=axis, keepdims=True)) + top
+    e = xp.exp(x - top)
+    ones = e == 1  # the largest: without one of them the sum keeps its digits where the others are small
+    others = xp.where(ones, xp.zeros((), x.dtype), e).sum(axis=axis, keepdims=True)
+    return xp.log1p(others + (xp.asarray(ones.sum(axis=axis, keepdims=True), x.dtype) - 1)) + top
 
 
 @kernel(widens=True)
 def norm(xp: Any, x: Any, order: float, axis: Any, keepdims: bool) -> Any:
     """The p-norm, p finite and not 0."""
-    powers = x * x if order == 2 else xp.abs(x) ** order
-    y = powers.sum(axis=axis, keepdims=keepdims)
-    return xp.asarray(xp.sqrt(y) if order == 2 else y ** (1 / order), x.dtype)
+    with numpy.errstate(over='ignore', divide='ignore', invalid='ignore'):
+        sums = _sum_of_powers(x, order, axis, keepdims)
+        least, most = _RANGES[x.dtype.char]
+        if x.size and somewhere(xp, ~((sums >= least) & (sums <= most))):
+            return _scaled_norm(xp, x, order, axis, keepdims)
+    return xp.asarray(_root(xp, sums, order), x.dtype)
+
+
+def _sum_of_powers(x: Any, order: float, axis: Any, keepdims: bool) -> Any:
+    return (x * x if order == 2 else abs(x) ** order).sum(axis=axis, keepdims=keepdims)
+
+
+def _root(xp: Any, sums: Any, order: float) -> Any:
+    return xp.sqrt(sums) if order == 2 else sums ** (1 / order)
+
+
+def _scaled_norm(xp: Any, x: Any, order: float, axis: Any, keepdims: bool) -> Any:
+    """The norm of elements divided by the one that counts most, so that powers stay in the range of the dtype."""
+    size = abs(x)
+    top = (size.max if order > 0 else size.min)(axis=axis, keepdims=True)
+    top = xp.where((top > 0) & xp.isfinite(top), top, xp.ones((), x.dtype))
+    y = _root(xp, _sum_of_powers(size / top, order, axis, True), order) * top
+    return xp.asarray(y if keepdims else y.squeeze(axis), x.dtype)
 
 
 @norm.on_native
@@ -158,6 +184,21 @@ def sum_of_squares(xp: Any, x: Any, axis: Any) -> Any:
 @sum_of_squares.on_native
 def _sum_of_squares_native(xp: Any, x: Any, axis: Any) -> Any:
     return _native_result(native.row_squares, x, axis, False, least=_SHORT)
+
+
+@kernel
+def square_of_length(xp: Any, x: Any) -> Any:
+    """The sum of squares of a vector, as an array or scalar of its dtype."""
+    return x.dot(x)
+
+
+@square_of_length.on('numpy', declines=True)
+def _square_of_length_numpy(xp: Any, x: Any) -> Any:
+    """In blocks: BLAS adds all products of float32 in a few numbers, and loses 3e-5 of ten million."""
+    if x.size <= _BLOCK:
+        return DECLINED
+    blocks = (x[begin : begin + _BLOCK] for begin in range(0, x.size, _BLOCK))
+    return x.dtype.type(sum([float(block.dot(block)) for block in blocks]))
 
 
 @kernel(widens=True)

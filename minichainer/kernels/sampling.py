@@ -125,9 +125,18 @@ def _of_points(gy: Any) -> Any:
 
 def _neighbours(xp: Any, coordinate: Any, size: int) -> tuple[Any, Any]:
     """The pixel before each point along an axis, as a float, and how far behind it the point is."""
-    place = (coordinate + 1) * (size - 1) / 2
-    lower = xp.floor(place)
-    return lower, place - lower
+    place, slack = (coordinate + 1) * (size - 1) / 2, slack_of(coordinate, size)
+    lower = xp.floor(place + slack)
+    behind = place - lower
+    return lower, xp.where(behind <= slack, xp.zeros((), behind.dtype), behind)
+
+
+def slack_of(coordinate: Any, size: int) -> Any:
+    """How far rounding alone may move the place of a point from a pixel: a point so near to a pixel is on it.
+
+    So the identity samples pixels, and where the slope jumps there, it takes the side of the pixels that follow.
+    """
+    return coordinate.dtype.type((size - 1) * numpy.finfo(coordinate.dtype).eps)
 
 
 def _places(xp: Any, grid: Any, shape: tuple[int, ...]) -> Any:

@@ -15,6 +15,7 @@ import numpy
 
 from minichainer._native.library import kernels as native
 from minichainer.kernels._dispatch import DECLINED, kernel
+from minichainer.kernels.conditions import somewhere
 
 #: From how many elements on products with ones are faster, and the longest row: they accumulate in float32.
 _MANY = 4096
@@ -53,7 +54,7 @@ def _along(run: Callable[..., bool], axis: int, *arrays: Any) -> Any:
     y, shape = numpy.empty_like(arrays[0]), arrays[0].shape
     if not y.size or arrays[-1].shape != shape:
         return DECLINED
-    axis %= len(shape)
+    axis = axis % len(shape)  # not in place: it may be the caller's array
     if axis == len(shape) - 1:
         sizes = y.size // shape[-1], shape[-1], 1
     elif y.flags.c_contiguous:
@@ -72,7 +73,7 @@ def log_softmax(xp: Any, x: Any, axis: int) -> Any:
     if not x.size:
         return x.copy()
     y = x - x.max(axis=axis, keepdims=True)
-    y -= xp.log(total(xp, xp.exp(y), axis))
+    y -= total_of_others(xp, xp.exp(y), axis)[1]
     return y
 
 
@@ -116,6 +117,21 @@ def _log_softmax_gradient_numpy(xp: Any, gy: Any, y: Any, axis: int) -> Any:
 @log_softmax_gradient.on_native
 def _log_softmax_gradient_native(xp: Any, gy: Any, y: Any, axis: int) -> Any:
     return _along(native.log_softmax_gradient, axis, gy, y)
+
+
+def total_of_others(xp: Any, e: Any, axis: int) -> tuple[Any, Any]:
+    """The sum of exponentials of differences from the largest, without one of the largest; the logarithm of it all.
+
+    The exponentials of the largest are 1. Where the others are small, their digits would be lost beside it. The array
+    may be overwritten.
+    """
+    sums = total(xp, e, axis)
+    others, logarithms, certain = sums - 1, xp.log(sums), sums < 1.125
+    if somewhere(xp, certain):
+        e -= e == 1
+        others = xp.where(certain, total(xp, e, axis), others)
+        logarithms = xp.where(certain, xp.log1p(others), logarithms)
+    return others, logarithms
 
 
 @kernel

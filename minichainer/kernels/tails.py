@@ -12,9 +12,11 @@ import numpy
 
 from minichainer._native.library import kernels as native
 from minichainer.kernels._dispatch import DECLINED, kernel
-from minichainer.kernels._scipy import special
+from minichainer.kernels._scipy import replaced, special
 from minichainer.kernels.error_functions import tail_ratio
 
+#: From here on the logarithm is a subnormal number of float64.
+_SUBNORMAL = 37.4
 _ROOT_2, _ROOT_HALF_PI = math.sqrt(2), math.sqrt(math.pi / 2)
 
 
@@ -46,6 +48,14 @@ def _erfcx_gradient_native(xp: Any, gy: Any, x: Any, y: Any) -> Any:
 def log_ndtr(xp: Any, x: Any) -> Any:
     """The logarithm of the distribution function of the normal distribution."""
     return special(xp).log_ndtr(x)
+
+
+@log_ndtr.on('numpy', declines=True)
+def _log_ndtr_numpy(xp: Any, x: Any) -> Any:
+    """It is minus a subnormal number where SciPy gives 0."""
+    if x.dtype.char != 'd' or not (tiny := x > _SUBNORMAL).any():
+        return DECLINED
+    return replaced(special(xp).log_ndtr(x), x, tiny, lambda v: -0.5 * math.erfc(v * math.sqrt(0.5)))
 
 
 @log_ndtr.on_native

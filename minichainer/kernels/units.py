@@ -30,9 +30,10 @@ def _limited_line_native(xp: Any, x: Any, a: float, b: float, low: float, high: 
 @kernel
 def softplus(xp: Any, x: Any, beta: float) -> Any:
     """``log(1 + exp(beta * x)) / beta``, without overflow."""
-    scaled = in_float32(x) * beta
-    above = bounds.above(xp, scaled, zero(xp, scaled.dtype))
-    return (above + xp.log1p(xp.exp(-xp.absolute(scaled)))) * (1.0 / beta)
+    x = in_float32(x)
+    linear = bounds.above(xp, x if beta > 0 else -x, zero(xp, x.dtype))
+    curved = xp.log1p(xp.exp(-xp.absolute(x) * abs(beta))) * (1.0 / beta)
+    return linear + curved if beta > 0 else curved - linear
 
 
 @softplus.on_native

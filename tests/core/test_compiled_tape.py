@@ -213,7 +213,7 @@ def test_the_loss_is_computed_here() -> None:
         assert node.static == (node.saved[1],) and node.saved[0] is x.array and node.saved[1].labels is t
         assert (node.shape, node.dtype, node.level, len(node.edges)) == ((), np.dtype('f'), 1, 2)
     assert found.saved[1].scale == expected.saved[1].scale == 0.25
-    for name in ('top', 'normalizer'):
+    for name in ('top', 'others'):
         assert np.array_equal(getattr(found.saved[2], name), getattr(expected.saved[2], name))
 
 

@@ -44,7 +44,6 @@ SPREADS: dict[str, str] = {
         'cholesky qr qr[wide] qr[R] decov cross_covariance resize_images spatial_transformer_sampler '
         'discriminative_margin_based_clustering_loss'.split(), _DENSE,
     ),
-    **dict.fromkeys('einsum[ii] einsum[ii->i] einsum[iii->i] einsum[iij,ikk->ij]'.split(), _DENSE),
     **dict.fromkeys([f'pad-{case}' for case in _PADS], 'a product with a matrix'),
     'relu': 'a product with a factor of floats: a choice takes 0.25 µs more on small arrays, a quarter of it',
     'dropout': 'a product with the mask, one pass less',

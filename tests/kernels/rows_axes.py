@@ -176,6 +176,9 @@ _REDUCTIONS = {
     'reductions.sum_of_squares': Row(
         each(lambda t, s, axis: (drawn(t, s)[0], axis), *_FEW_REDUCED), plain=lambda x, axis: (x**2).sum(axis)
     ),
+    'reductions.square_of_length': Row(
+        each(lambda t, n: (drawn(t, (n,))[0],), 0, 1, 5, (1 << 16) + 3), plain=lambda x: (x**2).sum()
+    ),
     'reductions.product': _reduced(
         lambda x, axis, keepdims: np.multiply.reduce(x, axis, keepdims=keepdims), _FEW_REDUCED
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -382,7 +383,10 @@ ROWS = {
         special=(1e25, -1e25, 1e-25, 1.0),
     ),
     'angles.angle_gradient, special': Row(
-        lambda k, gy, x, y: k(gy, x, y), lambda gy, x, y: gy * y / (x * x + y * y), (_ANGLES,), 3
+        lambda k, gy, x, y: k(gy, x, y),
+        lambda gy, x, y: np.where(np.maximum(abs(x), abs(y)) == np.inf, 0, gy * y / (x * x + y * y)),
+        (_ANGLES,),
+        3,
     ),
     'blending.blended': Row(lambda k, p, x, y: k(p, x, y), _blended, (), 3, 'efd', relative_to='one'),
     **{
@@ -404,7 +408,7 @@ ROWS = {
     ),
     'gates.sigmoid': Row(lambda k, x: k(x), _sigmoid, (_MANY,), dtypes='efd', low=-15),
     'gates.sigmoid_gradient': Row(
-        lambda k, gy, y: k(gy, y), lambda gy, y: gy * (y - y * y), (), 2, 'efd', tolerance=0
+        lambda k, gy, y: k(gy, y), lambda gy, y: gy * (y * (1 - y)), (), 2, 'efd', tolerance=0
     ),
     'gates.sigmoid_slope': Row(
         lambda k, x: k(x),
@@ -480,6 +484,20 @@ ROWS = {
     # In float64 SciPy is up to 8 units off for erfc, 17 for ndtr, 100 for erfcx, 43 for log_ndtr; CUDA's library is 2
     # units off, and CuPy's log_ndtr 39, in float32 22.
     'error_functions.erfc': Row(lambda k, x: k(x), scipy.special.erfc, _ERF, scalars=False, more_on_a_device=4),
+    'error_functions.erfc, subnormal': Row(
+        lambda k, x: k(x), np.vectorize(math.erfc, otypes='d'), dtypes='d', low=26, high=27, special=(),
+        scalars=False, numpy_only=True,
+    ),
+    'error_functions.ndtr, subnormal': Row(
+        lambda k, x: k(x), np.vectorize(lambda v: math.erfc(-v * math.sqrt(0.5)) / 2, otypes='d'), dtypes='d',
+        low=-38, high=-37.6, special=(), scalars=False, numpy_only=True,
+    ),
+    'error_functions.erfcinv': Row(
+        lambda k, x: k(x), scipy.special.erfcinv, low=0.01, high=2, special=(0.0, 2.0, 1.0)
+    ),
+    'error_functions.erfcinv, tiny': Row(
+        lambda k, x: k(x), scipy.special.erfcinv, dtypes='d', low=1e-306, high=1e-301, special=(), numpy_only=True
+    ),
     'error_functions.ndtr': Row(lambda k, x: k(x), scipy.special.ndtr, _ERF, scalars=False, more_on_a_device=12),
     'error_functions.erfinv': Row(
         lambda k, x: k(x), scipy.special.erfinv, _ERF, low=-1, high=1,
@@ -505,6 +523,10 @@ ROWS = {
     ),
     'tails.erfcx': Row(lambda k, x: k(x), scipy.special.erfcx, low=-8, high=30, more_on_a_device=96),
     'tails.log_ndtr': Row(lambda k, x: k(x), scipy.special.log_ndtr, low=-30, high=8, more_on_a_device=80),
+    'tails.log_ndtr, subnormal': Row(
+        lambda k, x: k(x), np.vectorize(lambda v: -math.erfc(v * math.sqrt(0.5)) / 2, otypes='d'), dtypes='d',
+        low=37.5, high=38, special=(), numpy_only=True,
+    ),
     'tails.ndtr_log_slope': Row(lambda k, x: k(x), _log_slope, low=-30, high=2, special=_WHOLE),
     'tails.log_ndtr_gradient': Row(
         lambda k, gy, x: k(gy, x), lambda gy, x: gy * _log_slope(x), (), 2, low=-30, high=2, special=(0.0, 1.0, -1.0)
@@ -622,6 +644,26 @@ ROWS = {
         dtypes='f',
         special=(np.nan, 1.0, 0.0, np.inf),
         low=-30,
+    ),
+    'gamma.polygamma, far below 0': Row(
+        lambda k, x: k(((x > -66) + 1).astype(x.dtype), x),
+        lambda x: scipy.special.polygamma(np.asarray(x > -66) + 1, x.astype('d')),
+        (threshold('gamma', '_MANY'),),
+        dtypes='fd',
+        low=-68.4,
+        high=-68.3,
+        special=(-63.75, -64.25, -65.0, -70.25, 1.0),
+    ),
+    'gamma.zeta': Row(lambda k, x: k(_like(2, x), x), lambda x: scipy.special.zeta(2, x.astype('d')), (), dtypes='fd',
+                      low=1, high=9, special=(0.5,)),
+    'gamma.zeta, far below 0': Row(
+        lambda k, x: k((x > -66) + _like(2, x), x),
+        lambda x: scipy.special.zeta((x > -66) + 2.0, x.astype('d')),
+        (),
+        dtypes='fd',
+        low=-68.4,
+        high=-68.3,
+        special=(-63.75, -64.25, -65.0, -70.25, 1.0),
     ),
     'selection.masked': Row(
         lambda k, x, y: k(x, y > 0),

@@ -43,11 +43,14 @@ COMPARED_BY = {
     '_lapack.in_fortran_order': 'kernels/test_kernel_table.py::test_matrices_for_lapack',
     '_lapack.routine': 'kernels/test_kernel_table.py::test_routines_are_those_of_lapack',
     '_lapack.suits': 'kernels/test_kernel_table.py::test_matrices_for_lapack',
+    '_scipy.replaced': 'kernels/test_kernel_table.py::test_elements_of_a_result_of_scipy_are_replaced',
     '_scipy.special': 'kernels/test_kernel_table.py::test_special_functions_are_those_of_scipy',
     '_windows.empty_like_layout': 'kernels/test_kernel_table.py::test_an_array_like_another_lies_in_memory_so',
     'blocks.in_memory_order': 'kernels/test_kernel_table.py::test_axes_in_memory_order',
     'cross_entropy.valid_samples': 'kernels/test_device_code.py::test_valid_samples',
     'cross_entropy.scale_of_valid': 'kernels/test_device_code.py::test_valid_samples',
+    'softmax.total_of_others': 'functions/test_edges.py::test_a_sum_without_the_largest_keeps_its_digits',
+    'sampling.slack_of': 'functions/test_edges.py::test_places_within_rounding_of_a_pixel_are_on_it',
     'running.absorbing_running_product': 'kernels/test_along_axes.py::test_a_zero_absorbs_an_overflow',
     'running.absorbing_recurrence': 'kernels/test_along_axes.py::test_a_zero_absorbs_an_overflow',
     'cuda._table.declared': 'kernels/test_nvrtc.py::test_declared_kernels',
@@ -242,6 +245,12 @@ def test_what_bodies_do_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # --- What serves kernels. ---
+
+
+def test_elements_of_a_result_of_scipy_are_replaced() -> None:
+    x = np.array([1.0, 2.0, 3.0])
+    assert _scipy.replaced(np.zeros(3), x, x > 1, lambda v: v * 10).tolist() == [0, 20, 30]
+    assert _scipy.replaced(np.float64(0), np.array(4.0), np.array(True), lambda v: v * 10) == 40
 
 
 def test_special_functions_are_those_of_scipy() -> None:

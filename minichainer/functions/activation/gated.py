@@ -7,25 +7,36 @@ from typing import Any
 from minichainer import _tangents, configuration
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import elementwise, primitive
+from minichainer.functions._precision import in_float32
 from minichainer.functions.activation.parametric import per_channel
 from minichainer.functions.activation.sigmoidal import sigmoid
 from minichainer.functions.array.joining import split_axis
 from minichainer.kernels import gates as kernels
-from minichainer.kernels.precision import in_float32
+from minichainer.kernels import precision
 from minichainer.variable import Variable, as_variable
 
 _glu = Arguments('GLU', 'glu')
+#: In rules, arguments of the logistic function are limited to this, where it is 0 or 1: infinity times 0 is NaN.
+_FAR = 1000.0
 
 
 def _swish_gradient(m: Any, gy: Any, x: Any, beta: Any) -> Any:
-    scaled = x * beta
-    return gy * (m.sigmoid_by_x(scaled) + scaled * m.sigmoid_slope(scaled))
+    gy, x, beta = in_float32(m, gy), in_float32(m, x), in_float32(m, beta)
+    near = m.clip_between(x * beta, -_FAR, _FAR)
+    return gy * (m.sigmoid_by_x(near) + near * m.sigmoid_slope(near))
 
 
-@elementwise(_swish_gradient, lambda m, gy, x, beta: gy * x * m.sigmoid_slope(x * beta) * x, name='Swish')
+def _swish_slopes_gradient(m: Any, gy: Any, x: Any, beta: Any) -> Any:
+    gy, x, beta = in_float32(m, gy), in_float32(m, x), in_float32(m, beta)
+    near = m.clip_between(x * beta, -_FAR, _FAR)
+    x = m.masked(x, m.inside(near, -_FAR, _FAR))
+    return gy * x * m.sigmoid_slope(near) * x
+
+
+@elementwise(_swish_gradient, _swish_slopes_gradient, name='Swish')
 def gate_with_slopes(xp: Any, x: Any, beta: Any) -> Any:
-    x = in_float32(x)
-    return x * kernels.sigmoid(xp, x * in_float32(beta))
+    x = precision.in_float32(x)
+    return x * kernels.sigmoid(xp, x * precision.in_float32(beta))
 
 
 def swish(x: Any, beta: Any) -> Variable:
@@ -53,7 +64,8 @@ def swish(x: Any, beta: Any) -> Variable:
 
 
 def _silu_rule(m: Any, gy: Any, x: Any) -> Any:
-    return gy * (m.sigmoid_by_x(x) + x * m.sigmoid_slope(x))
+    near = m.clip_between(in_float32(m, x), -_FAR, _FAR)
+    return in_float32(m, gy) * (m.sigmoid_by_x(near) + near * m.sigmoid_slope(near))
 
 
 @elementwise(_silu_rule, fast=(kernels.silu_gradient,), name='SiLU')
@@ -80,9 +92,10 @@ def silu(xp: Any, x: Any) -> Any:
 
 
 def _mish_rule(m: Any, gy: Any, x: Any) -> Any:
-    softplus = m.softplus(x)
+    near = m.clip_between(in_float32(m, x), -_FAR, _FAR)
+    softplus = m.softplus(near)
     slope = m.sigmoid_slope(softplus + softplus) * 4
-    return gy * (m.tanh_by_x(softplus) + x * slope * m.sigmoid_by_x(x))
+    return in_float32(m, gy) * (m.tanh_by_x(softplus) + near * slope * m.sigmoid_by_x(near))
 
 
 @elementwise(_mish_rule, fast=(kernels.mish_gradient,))

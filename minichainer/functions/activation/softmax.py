@@ -38,7 +38,7 @@ def softmax(xp: Any, x: Any, axis: int = 1) -> Any:
 
 
 @primitive(
-    rule=(lambda m, gy, y, axis: gy - m.exp(y) * m.sum(gy, axis, True),),
+    rule=(lambda m, gy, y, axis: -m.expm1(y) * gy - m.exp(y) * (m.sum(gy, axis, True) - gy),),
     fast=(kernels.log_softmax_gradient,),
     name='LogSoftmax',
     kinds='f',
@@ -51,7 +51,8 @@ def log_softmax(xp: Any, x: Any, axis: int = 1) -> Any:
         axis: the axis of the sum.
 
     Returns:
-        Variable of the same shape and dtype.
+        Variable of the same shape and dtype. Its gradient is computed from it, with an error of the size of rounding
+        the upstream gradient; :func:`softmax_cross_entropy` keeps all digits of a gradient that is nearly 0.
 
     Raises:
         InvalidType: ``x`` is not a float array, or has too few axes.

@@ -240,6 +240,6 @@ def _check_sampled(x: Variable, grid: Variable) -> None:
 def _neighbours(coordinate: Variable, size: int) -> tuple[list[Any], list[Variable]]:
     """The two pixels next to each point along an axis, as float arrays, and their weights."""
     place = (coordinate + 1) * (size - 1) / 2
-    lower = place.xp.floor(place._data)
+    lower = place.xp.floor(place._data + kernels.slack_of(place._data, size))
     fraction = place - lower
     return [lower, lower + 1], [1 - fraction, fraction]

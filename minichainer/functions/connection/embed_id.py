@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -47,7 +48,7 @@ def sum_of_embedded(xp: Any, rows: Any, ids: Any, ignored: Any, shape: tuple[int
 @added_together(embedded, 'W')
 def _add_rows(total: Any, gy: Sequence[Any], ids: Sequence[Any], ignored: Sequence[Any]) -> None:
     kept = [slice(None) if mask is None else ~mask.reshape(-1) for mask in ignored]
-    rows = [g.reshape(-1, total.shape[1])[keep] for g, keep in zip(gy, kept, strict=True)]
+    rows = [g.reshape(math.prod(g.shape[:-1]), total.shape[1])[keep] for g, keep in zip(gy, kept, strict=True)]
     numbers = [x.reshape(-1)[keep] for x, keep in zip(ids, kept, strict=True)]
     scattering.add_rows(total, numpy.concatenate(rows), numpy.concatenate(numbers))
 

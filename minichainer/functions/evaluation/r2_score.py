@@ -22,6 +22,8 @@ class R2_score(FunctionNode):
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         xp = get_array_module(*inputs)
         pred, true = map(in_float32, inputs)
+        scale = _largest(xp, pred, true)  # squares of huge or tiny numbers leave the range of the dtype
+        pred, true = pred / scale, true / scale
         errors = xp.square(pred - true).sum(axis=0)
         center = true.sum(axis=0) / max(len(true), 1)
         variance = xp.square(true - center).sum(axis=0)
@@ -30,6 +32,15 @@ class R2_score(FunctionNode):
         if self.multioutput == 'uniform_average':
             scores = scores.mean()
         return (xp.asarray(scores, dtype=inputs[0].dtype),)
+
+
+def _largest(xp: Any, *arrays: Any) -> Any:
+    """A power of 2 near the largest magnitude of each output; 1 where that is 0 or not finite."""
+    if not arrays[0].size:
+        return xp.ones((), arrays[0].dtype)
+    top = xp.stack([abs(x).max(axis=0) for x in arrays]).max(axis=0)
+    top = xp.where((top > 0) & xp.isfinite(top), top, xp.ones((), top.dtype))
+    return xp.ldexp(xp.ones((), top.dtype), xp.frexp(top)[1] - 1)
 
 
 def r2_score(pred: Any, true: Any, sample_weight: Any = None, multioutput: str = 'uniform_average') -> Variable:

@@ -8,6 +8,7 @@ from minichainer import ops
 from minichainer.functions._arguments import Arguments, described
 from minichainer.functions._define import primitive
 from minichainer.kernels.precision import in_float32
+from minichainer.kernels.selection import masked
 from minichainer.variable import Variable, as_variable
 
 _cross_covariance = Arguments('CrossCovariance', 'cross_covariance')
@@ -89,7 +90,7 @@ def cross_covariance(y: Any, z: Any, reduce: str = 'half_squared_sum') -> Variab
 
 
 def _off_diagonal(xp: Any, covariance: Any) -> Any:
-    return 1 - xp.eye(covariance.shape[0], dtype=covariance.dtype)
+    return ~xp.eye(covariance.shape[0], dtype=bool)
 
 
 ops.register_constant('off_diagonal', _off_diagonal)
@@ -97,14 +98,14 @@ ops.register_constant('off_diagonal', _off_diagonal)
 
 def _decov_rule(m: Any, gy: Any, h: Any, reduce: str) -> Any:
     g = _gradient_of_covariance(m, gy, h, h, reduce)
-    g = g * m.off_diagonal(g)
+    g = m.masked(g, m.off_diagonal(g))  # the variances may be infinite
     return m.matrix_product(_centered(m, h), g + m.permute(g, (1, 0)), False, False)
 
 
 @primitive(rule=(_decov_rule,), name='DeCov', kinds='f')
 def covariance_off_diagonal(xp: Any, h: Any, reduce: str) -> Any:
     covariance = _centered_product(xp, h, h)
-    return _reduced(xp, covariance * _off_diagonal(xp, covariance), reduce, h.dtype)
+    return _reduced(xp, masked(xp, covariance, _off_diagonal(xp, covariance)), reduce, h.dtype)
 
 
 def decov(h: Any, reduce: str = 'half_squared_sum') -> Variable:

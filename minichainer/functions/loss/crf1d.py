@@ -57,8 +57,28 @@ def crf1d(cost: Any, xs: Sequence[Any], ys: Sequence[Any], reduce: str = 'mean')
         got = f'{[y.shape for y in labels]} with xs of shapes {[x.shape for x in steps]}'
         raise _crf1d.misfit('ys[t].shape == xs[t].shape[:1] for each time step', got)
     _check_labels(labels, len(cost))
-    partition = _by_sequence(steps, lambda last, x: logsumexp(_transitions(last, cost), 1) + x)
-    return reduced(logsumexp(partition, 1) - _scores(cost, steps, labels), reduce)
+    return reduced(_log_partition(cost, steps) - _scores(cost, steps, labels), reduce)
+
+
+def _log_partition(cost: Variable, steps: Sequence[Variable]) -> Variable:
+    """The logarithm of the sum over all label sequences.
+
+    The largest score of the step before is taken out at each step, as a constant: scores of long sequences would have
+    no digits left for the differences that make the marginals.
+    """
+    xp = get_array_module(cost._data)
+    taken = xp.zeros(len(steps[0]), 'd')
+
+    def step(last: Variable, x: Variable) -> Variable:
+        top = last._data.max(axis=1, keepdims=True) if last.size else last._data[:, :1]
+        top = xp.where(xp.isfinite(top), top, xp.zeros((), top.dtype))
+        taken[: len(top)] += top[:, 0] if top.size else 0
+        following: Variable = logsumexp(_transitions(last, cost), 1) + (x - top)
+        return following
+
+    rest: Variable = logsumexp(_by_sequence(steps, step), 1)
+    whole: Variable = rest + taken.astype(rest.dtype)
+    return whole
 
 
 def _checked(arguments: Arguments, cost: Any, xs: Sequence[Any]) -> tuple[Variable, list[Variable]]:

@@ -7,9 +7,12 @@ from typing import Any
 from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.functions._arguments import Arguments, described
 from minichainer.functions._define import primitive
+from minichainer.functions._precision import in_float32 as wide
 from minichainer.functions.loss._common import reduced_array, spread, without_axis_1
 from minichainer.kernels import losses as kernels
 from minichainer.kernels.precision import in_float32
+from minichainer.kernels.sample_normalization import lengths
+from minichainer.kernels.selection import masked
 from minichainer.variable import Variable, as_variable
 
 _contrastive = Arguments('Contrastive', 'contrastive')
@@ -21,25 +24,37 @@ _REDUCES = ('mean', 'no')
 
 # --- contrastive ---------------------------------------------------------------------------------------------------
 def _contrastive_rule(m: Any, gy: Any, x0: Any, x1: Any, same: Any, margin: float, reduce: str) -> Any:
-    difference = x0 - x1
-    squares = m.sum(difference * difference, 1, True)
-    touching = m.equal(squares, 0)
-    distance = m.sqrt(squares + touching)  # avoids 0 / 0 where both points are equal: the gradient is 0
-    push = m.relu(margin - distance) / distance * ~touching * (1 - same)
-    slope = same - push
-    return m.masked(spread(m, gy, squares.shape, reduce) * slope * difference, ~m.equal(slope, 0))
+    difference, same, gy = wide(m, x0) - wide(m, x1), wide(m, same), wide(m, gy)
+    distance = m.lengths(difference, (1,))
+    touching = m.equal(distance, 0)  # avoids 0 / 0 where both points are equal: the gradient is 0
+    direction = m.masked(m.unit_vectors(difference + touching, 0.0, (1,)), ~touching)
+    push = m.relu(margin - distance) * (1 - same)
+    slope = difference * same - direction * push
+    return m.masked(spread(m, gy, distance.shape, reduce) * slope, ~(m.equal(same, 0) & m.equal(push, 0)))
+
+
+def _contrastive_gradient(xp: Any, gy: Any, x0: Any, x1: Any, same: Any, margin: float, reduce: str) -> Any:
+    """The same on arrays, with one pass for the distances."""
+    difference, same = in_float32(x0) - in_float32(x1), in_float32(same)
+    distance = lengths(xp, difference, (1,))
+    push = xp.maximum(margin - distance, 0) * (1 - same)
+    slope = difference * same - difference / (distance + (distance == 0)) * push
+    g = gy.reshape(distance.shape) if reduce == 'no' else gy * (1.0 / max(distance.size, 1))
+    return masked(xp, g * slope, (same != 0) | (push != 0)).astype(x0.dtype, copy=False)
 
 
 @primitive(
     rule=(_contrastive_rule,
-    lambda m, gy, x0, x1, same, margin, reduce: -_contrastive_rule(m, gy, x0, x1, same, margin, reduce)), kinds='f',
-    name='Contrastive',
+    lambda m, gy, x0, x1, same, margin, reduce: -_contrastive_rule(m, gy, x0, x1, same, margin, reduce)),
+    fast=(_contrastive_gradient,
+    lambda xp, gy, x0, x1, same, margin, reduce: -_contrastive_gradient(xp, gy, x0, x1, same, margin, reduce)),
+    kinds='f', name='Contrastive',
 )  # fmt: skip
 def contrastive_loss(xp: Any, x0: Any, x1: Any, same: Any, margin: float, reduce: str) -> Any:
     difference = in_float32(x0) - in_float32(x1)
-    squares = xp.square(difference).sum(axis=1, keepdims=True)
-    pushed = xp.square(xp.maximum(margin - xp.sqrt(squares), 0))
-    losses = (same * squares + (1 - same) * pushed) * 0.5
+    distance = lengths(xp, difference, (1,))
+    squares = masked(xp, xp.square(distance), same != 0)
+    losses = (same * squares + (1 - same) * xp.square(xp.maximum(margin - distance, 0))) * 0.5
     return reduced_array(xp, losses[:, 0], reduce, x0.dtype)
 
 
@@ -89,7 +104,8 @@ def _check_margin(arguments: Arguments, margin: float) -> None:
 # --- triplet -------------------------------------------------------------------------------------------------------
 def _violated(m: Any, gy: Any, anchor: Any, positive: Any, negative: Any, margin: float, reduce: str) -> Any:
     """Twice the gradient of each distance; 0 where the loss is 0."""
-    gap = m.square(anchor - positive) - m.square(anchor - negative)
+    anchor, gy = wide(m, anchor), wide(m, gy)
+    gap = m.square(anchor - wide(m, positive)) - m.square(anchor - wide(m, negative))
     excess = m.sum(gap, 1, True) + margin
     shape = without_axis_1(anchor.shape)
     g = m.reshape(gy, shape) if reduce == 'no' else m.broadcast_to(gy * (1.0 / len(anchor)), shape)
@@ -97,29 +113,31 @@ def _violated(m: Any, gy: Any, anchor: Any, positive: Any, negative: Any, margin
 
 
 def _anchor_rule(m: Any, gy: Any, anchor: Any, positive: Any, negative: Any, margin: float, reduce: str) -> Any:
-    return _violated(m, gy, anchor, positive, negative, margin, reduce) * (negative - positive)
+    return _violated(m, gy, anchor, positive, negative, margin, reduce) * (wide(m, negative) - wide(m, positive))
 
 
 def _positive_rule(m: Any, gy: Any, anchor: Any, positive: Any, negative: Any, margin: float, reduce: str) -> Any:
-    return _violated(m, gy, anchor, positive, negative, margin, reduce) * (positive - anchor)
+    return _violated(m, gy, anchor, positive, negative, margin, reduce) * (wide(m, positive) - wide(m, anchor))
 
 
 def _negative_rule(m: Any, gy: Any, anchor: Any, positive: Any, negative: Any, margin: float, reduce: str) -> Any:
-    return _violated(m, gy, anchor, positive, negative, margin, reduce) * (anchor - negative)
+    return _violated(m, gy, anchor, positive, negative, margin, reduce) * (wide(m, anchor) - wide(m, negative))
 
 
 def _triplet_gradients(
     xp: Any, gy: Any, anchor: Any, positive: Any, negative: Any, margin: float, reduce: str, wanted: tuple[bool, ...]
 ) -> Any:
     """The gradients from the two differences, which are computed once."""
+    dtype, gy = anchor.dtype, in_float32(gy)
+    anchor, positive, negative = in_float32(anchor), in_float32(positive), in_float32(negative)
     near, far = anchor - positive, anchor - negative
-    losses = (in_float32(xp.square(near)) - in_float32(xp.square(far))).sum(axis=1, keepdims=True) + margin
+    losses = (xp.square(near) - xp.square(far)).sum(axis=1, keepdims=True) + margin
     share = gy.reshape(losses.shape) if reduce == 'no' else gy * anchor.dtype.type(1.0 / len(anchor))
     g = xp.where(losses <= 0, xp.zeros((), anchor.dtype), share * 2).astype(anchor.dtype, copy=False)
-    of_anchor = g * (negative - positive) if wanted[0] else None
+    of_anchor = (g * (negative - positive)).astype(dtype, copy=False) if wanted[0] else None
     near *= -g
     far *= g
-    return of_anchor, near, far
+    return of_anchor, near.astype(dtype, copy=False), far.astype(dtype, copy=False)
 
 
 @primitive(rule=(_anchor_rule, _positive_rule, _negative_rule), fast=_triplet_gradients, kinds='f', name='Triplet')

@@ -6,6 +6,8 @@ from typing import Any
 
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import primitive
+from minichainer.functions._precision import in_float32 as wide
+from minichainer.kernels import reductions
 from minichainer.kernels.precision import in_float32
 from minichainer.variable import Variable, as_variable
 
@@ -13,7 +15,7 @@ _mean_squared_error = Arguments('MeanSquaredError', 'mean_squared_error')
 
 
 def _rule(m: Any, gy: Any, x0: Any, x1: Any) -> Any:
-    difference = x0 - x1
+    difference, gy = wide(m, x0) - wide(m, x1), wide(m, gy)
     return m.broadcast_to(gy * (2.0 / max(difference.size, 1)), difference.shape) * difference
 
 
@@ -21,8 +23,8 @@ def _rule(m: Any, gy: Any, x0: Any, x1: Any) -> Any:
     rule=(_rule, lambda m, gy, x0, x1: -_rule(m, gy, x0, x1)), kinds='f', name='MeanSquaredError'
 )  # fmt: skip
 def mean_square_of_difference(xp: Any, x0: Any, x1: Any) -> Any:
-    difference = in_float32((x0 - x1).ravel())
-    total = difference.dot(difference) / (difference.size or float('nan'))
+    difference = (in_float32(x0) - in_float32(x1)).ravel()
+    total = reductions.square_of_length(xp, difference) / (difference.size or float('nan'))
     return xp.asarray(total, x0.dtype)
 
 

@@ -34,9 +34,11 @@ def _rule(m: Any, gy: Any, x: Any, samples: Samples, residual: Residual) -> Any:
     xp = get_array_module(x._data)
     if samples.scale is not None:
         gy = broadcast_to(gy, samples.labels.shape)
-    coefficients = kernels.coefficients_of(as_dtype(gy, residual.normalizer.dtype), samples)
+    coefficients = kernels.coefficients_of(as_dtype(gy, residual.others.dtype), samples)
     coefficients = broadcast_to(expand_dims(as_dtype(coefficients, x.dtype), 1), x.shape)
-    return (m.exp(log_softmax(x)) - kernels.one_hot(xp, samples, x.shape, x.dtype)) * coefficients
+    is_label = kernels.one_hot(xp, samples, x.shape, bool)
+    log_p = log_softmax(x)
+    return m.where(is_label, m.expm1(log_p), m.exp(log_p)) * coefficients
 
 
 def _fast(xp: Any, gy: Any, x: Any, samples: Samples, residual: Residual) -> Any:

@@ -40,35 +40,29 @@ def _gradient(m: Any, gy: Any, xs: Any, index: int, all_sources: Any, target: La
     others = [i for i in range(len(xs)) if i != index]
     sources = [target, *[all_sources[i] for i in others]]
     operands = [gy, *[xs[i] for i in others]]
-    wanted = _without_repetition(m, labels, x, sources, operands)
     known = {label for source in sources for label in source}
-    found = tuple([label for label in wanted if label in known])
+    found = tuple([label for label in dict.fromkeys(labels) if label in known])
     gx = m.sum_of_products(*operands, sources=sources, target=found)
     # All elements along an axis that was only summed have the same gradient.
-    shape = tuple([size if label in known else 1 for label, size in zip(wanted, x.shape, strict=True)])
-    return m.broadcast_to(m.reshape(gx, shape), x.shape)
+    places = enumerate(zip(labels, x.shape, strict=True))
+    shape = tuple([size if label in known and labels.index(label) == at else 1 for at, (label, size) in places])
+    gx = m.broadcast_to(m.reshape(gx, shape), x.shape)
+    # A mask, not a product with a unit matrix: infinity times 0 would be NaN.
+    return gx if len(set(labels)) == len(labels) else m.masked(gx, m.on_diagonal(x, labels=labels))
 
 
-def _without_repetition(m: Any, labels: Labels, x: Any, sources: list[Labels], operands: list[Any]) -> Labels:
-    """Distinct labels: for a repeated one, a unit matrix becomes an additional operand."""
-    fresh = max([0, *labels, *[label for source in sources for label in source]]) + 1
-    different: list[int] = []
-    for label, size in zip(labels, x.shape, strict=True):
-        if label not in different:
-            different.append(label)
-            continue
-        operands.append(m.unit_matrix(x, size=size))
-        sources.append((label, fresh))
-        different.append(fresh)
-        fresh += 1
-    return tuple(different)
+def _on_diagonal(xp: Any, x: Any, labels: Labels) -> Any:
+    """Where all axes with the same label have the same index."""
+    mask = xp.ones((1,) * x.ndim, bool)
+    for at, label in enumerate(labels):
+        first = labels.index(label)
+        if first != at:
+            shape = [size if axis in (first, at) else 1 for axis, size in enumerate(x.shape)]
+            mask = mask & xp.eye(x.shape[at], dtype=bool).reshape(shape)
+    return xp.broadcast_to(mask, x.shape)
 
 
-def _unit_matrix(xp: Any, x: Any, size: int) -> Any:
-    return xp.eye(size, dtype=x.dtype)
-
-
-ops.register_constant('unit_matrix', _unit_matrix)
+ops.register_constant('on_diagonal', _on_diagonal)
 
 
 @primitive(rule=_gradients, name='EinSum', linear_in=('each xs',))

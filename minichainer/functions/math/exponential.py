@@ -12,7 +12,7 @@ from minichainer.kernels import transcendental as kernels
 from minichainer.variable import Variable, as_variable
 
 _rsqrt = Arguments('rsqrt')
-_LN_2, _LN_10 = math.log(2), math.log(10)
+_LOG2_E, _LOG10_E = math.log2(math.e), math.log10(math.e)
 
 
 @elementwise(lambda m, gy, y: gy * y, label='exp', kinds='fc', on_numpy=kernels.exp)
@@ -66,7 +66,13 @@ def sqrt(xp: Any, x: Any) -> Any:
     return xp.sqrt(x)
 
 
-@elementwise(lambda m, gy, x: gy * (x + x), label='square', on_numpy='square')
+def _twice_product(m: Any, gy: Any, x: Any) -> Any:
+    """``2 gy x``, where ``x + x`` alone may be too large for the dtype."""
+    product = gy * x
+    return product + product
+
+
+@elementwise(_twice_product, label='square', on_numpy='square')
 def square(xp: Any, x: Any) -> Any:
     r"""Elementwise square, :math:`y = x^2`.
 
@@ -117,7 +123,7 @@ def log1p(xp: Any, x: Any) -> Any:
     return kernels.log1p(xp, x)
 
 
-@elementwise(lambda m, gy, x: gy / (x * _LN_2), label='log2', on_numpy=kernels.log2)
+@elementwise(lambda m, gy, x: gy * _LOG2_E / x, label='log2', on_numpy=kernels.log2)
 def log2(xp: Any, x: Any) -> Any:
     r"""Elementwise logarithm to base 2, :math:`y = \log_2 x`.
 
@@ -134,7 +140,7 @@ def log2(xp: Any, x: Any) -> Any:
     return kernels.log2(xp, x)
 
 
-@elementwise(lambda m, gy, x: gy / (x * _LN_10), label='log10', on_numpy=kernels.log10)
+@elementwise(lambda m, gy, x: gy * _LOG10_E / x, label='log10', on_numpy=kernels.log10)
 def log10(xp: Any, x: Any) -> Any:
     r"""Elementwise logarithm to base 10, :math:`y = \log_{10} x`.
 

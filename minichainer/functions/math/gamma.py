@@ -83,7 +83,7 @@ def polygamma(n: Any, x: Any) -> Variable:
 
 @elementwise(lambda m, gy, q, x: -gy * x * m.zeta_of(q, x + x.dtype.type(1)), name='Zeta', label='zeta')
 def zeta_of(xp: Any, q: Any, x: Any) -> Any:
-    return special(xp).zeta(x, q)
+    return kernels.zeta(xp, x, q)
 
 
 @on_device_of_arguments

@@ -8,6 +8,7 @@ from minichainer import ops
 from minichainer.backend import on_device_of_arguments
 from minichainer.functions._arguments import Arguments
 from minichainer.functions._define import primitive
+from minichainer.functions._precision import in_float32
 from minichainer.functions._reduce import kept_shape
 from minichainer.functions.arithmetic import absolute
 from minichainer.functions.array.order import moveaxis
@@ -32,13 +33,13 @@ ops.register_constant('one_where_zero', _one_where_zero)
 
 def _power_rule(m: Any, gy: Any, x: Any, y: Any, order: Any, axis: Any) -> Any:
     r""":math:`g \, \mathrm{sign}(x) (|x| / y)^{p-1}`; 0 where x is 0."""
-    shape = kept_shape(x.shape, axis)
-    gy, y = m.reshape(gy, shape), m.reshape(y, shape)
+    shape, x = kept_shape(x.shape, axis), in_float32(m, x)
+    gy, y = m.reshape(in_float32(m, gy), shape), m.reshape(in_float32(m, y), shape)
+    zero = m.one_where_zero(y)  # the gradient is 0 there, also beside an element 0 if the order is negative
     if order == 2:
-        zero = m.one_where_zero(y)  # the gradient is 0 there
         return x / (y + zero) * (gy * (1 - zero))
-    ratio = (m.absolute(x) + m.one_where_zero(x)) / (y + m.one_where_zero(y))
-    return gy * ratio ** (order - 1) * m.sign(x)
+    ratio = (m.absolute(x) + m.one_where_zero(x)) / (y + zero)
+    return gy * (1 - zero) * ratio ** (order - 1) * m.sign(x)
 
 
 @primitive(rule=(_power_rule,), name='Norm', label='norm', kinds='f')

@@ -6,6 +6,7 @@ from typing import Any
 
 from minichainer import ops
 from minichainer.functions._define import elementwise
+from minichainer.functions._precision import in_float32
 from minichainer.kernels import transcendental as kernels
 from minichainer.kernels.angles import angle_gradient
 
@@ -95,7 +96,12 @@ def arccos(xp: Any, x: Any) -> Any:
     return kernels.arccos(xp, x)
 
 
-@elementwise(lambda m, gy, x: gy / (1 + x * x), label='arctan', on_numpy=kernels.arctan)
+def _arctan_rule(m: Any, gy: Any, x: Any) -> Any:
+    x = in_float32(m, x)
+    return in_float32(m, gy) / (1 + x * x)
+
+
+@elementwise(_arctan_rule, label='arctan', on_numpy=kernels.arctan)
 def arctan(xp: Any, x: Any) -> Any:
     r"""Elementwise inverse tangent, :math:`y = \arctan x`.
 
@@ -113,17 +119,26 @@ def arctan(xp: Any, x: Any) -> Any:
 
 
 def _larger(xp: Any, x1: Any, x2: Any) -> Any:
-    return xp.maximum(xp.absolute(x1), xp.absolute(x2))
+    return xp.asarray(xp.maximum(xp.absolute(x1), xp.absolute(x2)))
+
+
+def _are_finite(xp: Any, x: Any) -> Any:
+    """Where ``x`` is not infinite; true for NaN."""
+    return xp.asarray(~xp.isinf(x))
 
 
 ops.register_constant('larger', _larger)
+ops.register_constant('not_infinite', _are_finite)
 
 
 def _angle_rule(m: Any, gy: Any, x: Any, other: Any) -> Any:
-    """The gradient of ``x``. Both arguments are scaled to avoid overflow of their squares; the scale cancels out."""
+    """The gradient of ``x``. Both arguments are scaled to avoid overflow of their squares; the scale cancels out.
+
+    Where an argument is infinite, the angle is constant.
+    """
     scale = m.larger(x, other)
     x, other = x / scale, other / scale
-    return gy * (other / (x * x + other * other)) / scale
+    return m.masked(gy * (other / (x * x + other * other)) / scale, m.not_infinite(scale))
 
 
 @elementwise(

@@ -22,9 +22,9 @@ def lengths(xp: Any, x: Any, axis: Any) -> Any:
 def _gradient(m: Any, gy: Any, x: Any, eps: float, axis: Any) -> Any:
     gy, x = in_float32(m, gy), in_float32(m, x)
     length = m.lengths(x, axis)
-    over = (length + eps) ** -1.0
+    whole = length + eps
     direction = x / (length + m.equal(length, 0))
-    return (gy - direction * (m.sum(gy * direction, axis, True) * (length * over))) * over
+    return (gy - direction * (m.sum(gy * direction, axis, True) * (length / whole))) / whole
 
 
 @primitive(rule=(_gradient,), name='NormalizeL2', kinds='f')

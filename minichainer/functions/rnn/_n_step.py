@@ -238,6 +238,7 @@ def n_step(
     _check_parameters(plan, ws, bs)
     places = n_layers * directions
     parameters = [as_variable(p) for at in range(places) for p in [*ws[at], *bs[at]]]
+    plan.arguments.arrays(**dict(zip(('hx', 'cx'), states, strict=False)))
     variables = [as_variable(s) for s in states]
     steps = [as_variable(x) for x in xs]
     if n_layers > 1 and not 0.0 <= ratio < 1.0:

@@ -43,15 +43,16 @@ scale_of_valid = ReductionKernel(
     dtypes=_FLOATS,
 )
 normalizers = ReductionKernel(
-    'cross_entropy_normalizers', 'T x, C top', 'C z', 'exp((C)x - top)', 'a + b', 'z = a', '0', dtypes=_FLOATS
-)
+    'cross_entropy_normalizers', 'T x, C top', 'C others', '(double)exp((C)x - top)', 'a + b', 'others = (C)(a - 1)',
+    '0', reduce_type='double', dtypes=_FLOATS,
+)  # fmt: skip
 losses = ElementwiseKernel(
     'cross_entropy_losses',
-    'raw T x, S label, C weight, C top, C normalizer, int64 classes, int64 inner',
+    'raw T x, S label, C weight, C top, C others, int64 classes, int64 inner',
     'C loss',
     """bool fits = (long long)label >= 0 && (long long)label < classes;
 ptrdiff_t at = (i / inner * classes + (fits ? (ptrdiff_t)label : 0)) * inner + i % inner;
-C value = fits ? log(normalizer) - ((C)x[at] - top) : (C)nan("");
+C value = fits ? log1p(others) - ((C)x[at] - top) : (C)nan("");
 loss = weight == 0 ? (C)0 : value * weight;""",
     dtypes=_FLOATS,
 )
@@ -68,11 +69,11 @@ scaled_sum = ReductionKernel(
 )
 gradient = ElementwiseKernel(
     'cross_entropy_gradient',
-    'G gy, T x, S label, C weight, C scale, C top, C normalizer, int64 classes, int64 inner',
+    'G gy, T x, S label, C weight, C scale, C top, C others, int64 classes, int64 inner',
     'T gx',
     """bool fits = (long long)label >= 0 && (long long)label < classes;
-C p = fits ? exp((C)x - top) / normalizer : (C)nan("");
-C at_label = i / inner % classes == (ptrdiff_t)label ? (C)1 : (C)0;
-gx = weight == 0 ? (T)0 : (T)((p - at_label) * ((C)gy * (weight * scale)));""",
+C e = fits ? exp((C)x - top) : (C)nan("");
+C part = i / inner % classes == (ptrdiff_t)label ? -(others + (1 - e)) : e;
+gx = weight == 0 ? (T)0 : (T)(part / (1 + others) * ((C)gy * (weight * scale)));""",
     dtypes=_WITH_UPSTREAM,
 )

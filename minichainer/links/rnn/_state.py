@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minichainer.device_resident import DeviceResidentsVisitor
-from minichainer.link.link import Chain
+from minichainer.link.link import Chain, Link
 from minichainer.variable import Variable
 
 
@@ -42,3 +42,11 @@ class Stateful(Chain):
                 array = visitor.visit_array(state._data)
                 if array is not state._data:
                     setattr(self, name, Variable(array))
+
+
+def check_states(link: Link, **values: Any) -> None:
+    """Raises TypeError unless they are arrays or Variables; a caller whose link takes None leaves that out."""
+    for name, value in values.items():
+        if not (hasattr(value, 'dtype') and hasattr(value, 'shape')):
+            others = '' if value is None else ' (or None, for zeros)'
+            raise TypeError(f'{type(link).__name__}: an array{others} expected as {name}, got {type(value).__name__}')

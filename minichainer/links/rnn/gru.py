@@ -9,7 +9,7 @@ from minichainer.functions.math.scaling import linear_interpolate
 from minichainer.link.link import Chain
 from minichainer.links._arguments import LinkArguments
 from minichainer.links.connection.linear import Linear
-from minichainer.links.rnn._state import Stateful
+from minichainer.links.rnn._state import Stateful, check_states
 from minichainer.variable import Variable
 
 
@@ -79,8 +79,11 @@ class StatelessGRU(GRUBase):
             The state after the step.
 
         Raises:
+            TypeError: one is None.
             InvalidType: shapes or dtypes do not fit.
         """
+        if h is None or x is None:
+            check_states(self, h=h, x=x)
         r = sigmoid(self.W_r(x) + self.U_r(h))
         z = sigmoid(self.W_z(x) + self.U_z(h))
         return linear_interpolate(z, tanh(self.W(x) + self.U(r * h)), h)

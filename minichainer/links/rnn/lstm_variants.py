@@ -87,8 +87,7 @@ class StatefulPeepholeLSTM(_WithCells):
         planes = reshape(gates, (gates.shape[0], self.state_size, 4))
         a, i, f, o = [planes[:, :, k] for k in range(4)]
         c = self._zeros_like_state(gates) if self.c is None else self.c
-        if self.c is not None:
-            i, f = i + self.peep_i(c), f + self.peep_f(c)
+        i, f = i + self.peep_i(c), f + self.peep_f(c)  # also at the first step: gradients of zeros, not None
         c = tanh(a) * sigmoid(i) + c * sigmoid(f)
         h: Variable = tanh(c) * sigmoid(o + self.peep_o(c))
         self.c, self.h = c, h

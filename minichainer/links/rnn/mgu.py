@@ -10,7 +10,7 @@ from minichainer.functions.math.scaling import linear_interpolate
 from minichainer.link.link import Chain
 from minichainer.links._arguments import LinkArguments
 from minichainer.links.connection.linear import Linear
-from minichainer.links.rnn._state import Stateful
+from minichainer.links.rnn._state import Stateful, check_states
 from minichainer.variable import Variable
 
 
@@ -65,8 +65,11 @@ class StatelessMGU(MGUBase):
             The state after the step.
 
         Raises:
+            TypeError: one is None.
             InvalidType: shapes or dtypes do not fit.
         """
+        if h is None or x is None:
+            check_states(self, h=h, x=x)
         return self._step(h, x)
 
 

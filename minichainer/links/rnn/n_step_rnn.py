@@ -16,6 +16,7 @@ from minichainer.initializers._generate import _get_initializer
 from minichainer.initializers.normal import Normal
 from minichainer.link.link import ChainList, Link
 from minichainer.links._arguments import LinkArguments
+from minichainer.links.rnn._state import check_states
 from minichainer.utils.type_check import InvalidType
 from minichainer.variable import Parameter, Variable, as_variable
 
@@ -147,10 +148,12 @@ class NStepRNNBase(ChainList):
         return (*last, self._sequences(ys, order, xs))
 
     def _check_states(self, states: list[Any], batch: int) -> None:
-        """Raises InvalidType if a state has a wrong shape."""
+        """Raises TypeError if a state is neither an array nor None, InvalidType if it has a wrong shape."""
         shape = (self.n_layers * self.direction, batch, self.out_size)
-        for s in states:
-            if s is not None and s.shape != shape:
+        given = {name: s for name, s in zip(('hx', 'cx'), states, strict=False) if s is not None}
+        check_states(self, **given)
+        for s in given.values():
+            if s.shape != shape:
                 expected = f'states of shape {shape} (layers and directions, sequences, units)'
                 text = f'{type(self).__name__}\n\nExpect: {expected}\nActual: {s.shape}'
                 raise InvalidType(expected, str(s.shape), text)

@@ -9,6 +9,7 @@ from minichainer.functions.rnn.gated import tree_lstm
 from minichainer.link.link import Chain
 from minichainer.links._arguments import LinkArguments
 from minichainer.links.connection.linear import Linear
+from minichainer.links.rnn._state import check_states
 from minichainer.variable import Variable, as_variable
 
 
@@ -28,7 +29,11 @@ class _TreeLSTM(Chain):
     def _parts(self, arguments: tuple[Any, ...]) -> tuple[list[Any], list[Any], Any]:
         """Cells, states and input, with zeros in place of None."""
         *children, x = arguments
-        given = [v for v in arguments if v is not None]
+        half = len(children) // 2
+        names = [*[f'c{k}' for k in range(1, half + 1)], *[f'h{k}' for k in range(1, half + 1)], 'x']
+        named = {name: v for name, v in zip(names, arguments, strict=True) if v is not None}
+        check_states(self, **named)
+        given = list(named.values())
         if not given:
             raise ValueError(
                 f'{type(self).__name__}: all inputs (cs, hs, x) are None; at least one is needed for the batch size'
@@ -40,7 +45,6 @@ class _TreeLSTM(Chain):
         if x is None:
             with self.device.create_context():
                 x = Variable(self.xp.zeros((batch, self._known_in_size()), dtype))
-        half = len(children) // 2
         return children[:half], children[half:], x
 
     def _known_in_size(self) -> Any:
@@ -165,6 +169,7 @@ class NaryTreeLSTM(_TreeLSTM):
             )
         cells, states, x = self._parts(cshsx)
         gates = self.W_x(x)
-        for k, h in enumerate(states, start=1):
-            gates = gates + self[f'W_h{k}'](h)
+        for k, (h, given) in enumerate(zip(states, cshsx[self.n_ary : -1], strict=True), start=1):
+            if given is not None:  # weights that see no state have no gradient, as in Chainer
+                gates = gates + self[f'W_h{k}'](h)
         return tree_lstm(*cells, gates)
