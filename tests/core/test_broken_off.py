@@ -35,6 +35,13 @@ ERRORS = [KeyboardInterrupt, MemoryError]
 STRIDE = 23 if native is not None else 41  # without compiled parts there are more
 
 
+@pytest.fixture(autouse=True)
+def settings_of_numpy() -> Iterator[None]:
+    """Those that an exception at the line where ``numpy.errstate`` ends has left are not for other tests."""
+    with np.errstate():
+        yield
+
+
 class RaiseAt:
     """Raises an exception at the n-th line of the package that runs in the block."""
 

@@ -22,7 +22,10 @@ SECTIONS = re.findall(
     TEXT,
     flags=re.MULTILINE | re.DOTALL,
 )
-PARTS = ('minichainer', 'tests', 'docs', 'pytest_minichainer.py', 'pyproject.toml', 'CHANGELOG.md', 'README.md')
+PARTS = (
+    'minichainer', 'tests', 'docs', 'benchmarks', 'examples', 'pytest_minichainer.py', 'pyproject.toml', 'setup.py',
+    'Makefile', 'CHANGELOG.md', 'CONTRIBUTING.md', 'README.md', 'SECURITY.md',
+)  # fmt: skip
 pytestmark = pytest.mark.skipif(shutil.which('git') is None, reason='git is needed to apply a diff')
 
 
@@ -93,7 +96,7 @@ def test_section_passes_its_tests(title: str, diff: str, commands: str, tmp_path
 
 @pytest.mark.slow
 def test_the_contract_passes_after_all_of_them(tmp_path: Path) -> None:
-    """What `make contract` runs; and the tests of pages, which `make test` would run."""
+    """What `make contract` runs; and tests of the source and of pages, which `make test` runs."""
     copy = _copy(tmp_path)
     for _, diff, commands in SECTIONS:
         _apply(diff, copy)
@@ -102,7 +105,7 @@ def test_the_contract_passes_after_all_of_them(tmp_path: Path) -> None:
                 assert _run(_command(line), copy).returncode == 0
     for tests in (
         ['@tests/contract.txt', '-n', 'auto'],
-        ['tests/test_docs.py', 'tests/test_docstrings.py', '-n', '0'],
+        ['tests/test_architecture.py', 'tests/test_docs.py', 'tests/test_docstrings.py', '-n', '0'],
     ):
         done = _run([sys.executable, '-m', 'pytest', '-q', *tests], copy, timeout=3600)
         assert done.returncode == 0, done.stdout[-5000:] + done.stderr
