@@ -30,6 +30,13 @@ from tests.kernels.drawing import Row, drawn, each
 from tests.kernels.kernels import bodies, counted, declines, dispatched, generic_only, kernel, leaves, public
 from tests.kernels.rows_arrays import ROWS
 
+_GAMMA_DENSITIES = (
+    'beta_log_density bregman_of_lgamma digamma_difference dirichlet_divergence dirichlet_log_density gamma_divergence '
+    'gamma_log_density log_beta log_minus_digamma log_of_unit_density poisson_log_density scaled_trigamma shape_excess '
+    'stirling_remainder x_log'
+)
+_SMALL_DIFFERENCES = 'entropy_of_ratio expm1_excess has_many_digits log1p_deficit log_of_ratio ratio_deficit where_or'
+
 TESTS = Path(__file__).parents[1]
 _BINS = 'kernels/test_roi.py::test_bins_of_pixels'
 _POINTS = 'kernels/test_roi.py::test_interpolated_points'
@@ -97,6 +104,14 @@ COMPARED_BY = {
     'updates.add_scaled': 'kernels/test_updates.py::test_products_that_are_added',
     'updates.add_scaled_sign': 'kernels/test_updates.py::test_products_that_are_added',
     'rnn_steps.sigmoids_of_negated': 'kernels/test_device_code.py::test_sigmoids',
+    **dict.fromkeys(
+        [
+            *[f'gamma_densities.{n}' for n in _GAMMA_DENSITIES.split()],
+            *[f'incomplete.{n}' for n in ('beta_tail', 'betaincc', 'gamma_tail')],
+            *[f'small_differences.{n}' for n in _SMALL_DIFFERENCES.split()],
+        ],
+        'distributions/test_edges.py::test_values_and_slopes',
+    ),
     'planes.applies': _FEW_CHANNELS,
     'planes.convolve': _FEW_CHANNELS,
     'tiles.convolve': _TILES,

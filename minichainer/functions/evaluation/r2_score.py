@@ -40,7 +40,7 @@ def _largest(xp: Any, *arrays: Any) -> Any:
         return xp.ones((), arrays[0].dtype)
     top = xp.stack([abs(x).max(axis=0) for x in arrays]).max(axis=0)
     top = xp.where((top > 0) & xp.isfinite(top), top, xp.ones((), top.dtype))
-    return xp.ldexp(xp.ones((), top.dtype), xp.frexp(top)[1] - 1)
+    return xp.exp2(xp.floor(xp.log2(top)))
 
 
 def r2_score(pred: Any, true: Any, sample_weight: Any = None, multioutput: str = 'uniform_average') -> Variable:
