@@ -86,6 +86,8 @@ REASONS = {
     'kernels.cross_entropy._place': 'the index of the scores of the labels, which the gradient needs as well',
     'kernels.precision.in_float32': 'float16 is computed in float32',
     'kernels.softmax._total_numpy': 'sums of rows, as a product with ones where that is quicker',
+    'kernels.softmax.total_of_others': 'what is missing to certainty keeps its digits',
+    'kernels.conditions.somewhere': 'whether a score is so certain; a device is not asked',
     # a backward pass
     'backprop.propagate': 'the pass of backward(): to all leaves, whose gradients are then written',
     'backprop.run': 'the pass itself, which grad() has in common with backward()',

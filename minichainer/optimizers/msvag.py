@@ -48,7 +48,7 @@ class MSVAGRule(FormulaRule):
         fresh, kept, root, correction, root_of_correction, noise, rate, decay, tiny = coefficients
         step, spare = temporaries
         update_moments(xp, grad, m, v, fresh, kept, root, step)
-        # The signal relative to the mean square, whatever their size: it is at most one, but for rounding.
+        # The signal relative to the mean square, whatever their size: it is at most one, except for rounding.
         xp.sqrt(v, spare)
         xp.maximum(spare, tiny, out=spare)
         xp.divide(m, spare, step)

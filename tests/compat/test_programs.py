@@ -61,6 +61,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
 
 
+#: Figures that differ from Chainer's on purpose: docs/porting.md, "nodes of composed functions".
+DIFFERENT = {'v3_vae.py': {'nodes': 73.0, 'edges': 78.0}}
+
+
+def expected_of(name: str) -> dict[str, Any]:
+    entry = RECORDED[name]
+    return {**entry, 'figures': {**entry['figures'], **DIFFERENT.get(name, {})}}
+
+
 def check_figures(entry: dict[str, Any], output: str) -> None:
     """Compares what was printed with what was recorded."""
     found = {name: float(value) for name, value in FIGURE.findall(output)}
@@ -87,7 +96,7 @@ def test_all_programs_are_recorded():
 @pytest.mark.parametrize('name', sorted(RECORDED))
 def test_an_unchanged_program_gives_the_recorded_figures(name, tmp_path, server):
     require(name)
-    entry = RECORDED[name]
+    entry = expected_of(name)
     shutil.copytree(FOLDER, tmp_path, dirs_exist_ok=True)
     legacy = ['--legacy', entry['legacy']] if entry.get('legacy') else []
     done = server.run(tmp_path, 'run', *legacy, name, *arguments_of(entry))
@@ -100,7 +109,7 @@ def test_an_unchanged_program_gives_the_recorded_figures(name, tmp_path, server)
 def test_a_ported_program_gives_them_without_the_alias(name, tmp_path):
     pytest.importorskip('libcst', reason='the extra "port" is not installed')
     require(name)
-    entry = RECORDED[name]
+    entry = expected_of(name)
     shutil.copytree(FOLDER, tmp_path, dirs_exist_ok=True)
     file = tmp_path / name
     execute(['-m', 'minichainer.compat', 'port', '--write', name], tmp_path)

@@ -275,8 +275,8 @@ KERNELS = [
     Fault(
         'a wrong sign in a kernel',
         'minichainer.kernels.cuda.cross_entropy',
-        '(T)((p - at_label) *',
-        '(T)((at_label - p) *',
+        '-(others + (1 - e)) : e;',
+        '(others + (1 - e)) : e;',
         of_functions('softmax_cross_entropy'),
     ),
     Fault(

@@ -10,6 +10,7 @@ import ast
 import copy
 import dataclasses
 import itertools
+import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -29,13 +30,6 @@ from tests.kernels.comparing import BY_VALUE, check, check_named, last_is_wrong,
 from tests.kernels.drawing import Row, drawn, each
 from tests.kernels.kernels import bodies, counted, declines, dispatched, generic_only, kernel, leaves, public
 from tests.kernels.rows_arrays import ROWS
-
-_GAMMA_DENSITIES = (
-    'beta_log_density bregman_of_lgamma digamma_difference dirichlet_divergence dirichlet_log_density gamma_divergence '
-    'gamma_log_density log_beta log_minus_digamma log_of_unit_density poisson_log_density scaled_trigamma shape_excess '
-    'stirling_remainder x_log'
-)
-_SMALL_DIFFERENCES = 'entropy_of_ratio expm1_excess has_many_digits log1p_deficit log_of_ratio ratio_deficit where_or'
 
 TESTS = Path(__file__).parents[1]
 _BINS = 'kernels/test_roi.py::test_bins_of_pixels'
@@ -104,14 +98,6 @@ COMPARED_BY = {
     'updates.add_scaled': 'kernels/test_updates.py::test_products_that_are_added',
     'updates.add_scaled_sign': 'kernels/test_updates.py::test_products_that_are_added',
     'rnn_steps.sigmoids_of_negated': 'kernels/test_device_code.py::test_sigmoids',
-    **dict.fromkeys(
-        [
-            *[f'gamma_densities.{n}' for n in _GAMMA_DENSITIES.split()],
-            *[f'incomplete.{n}' for n in ('beta_tail', 'betaincc', 'gamma_tail')],
-            *[f'small_differences.{n}' for n in _SMALL_DIFFERENCES.split()],
-        ],
-        'distributions/test_edges.py::test_values_and_slopes',
-    ),
     'planes.applies': _FEW_CHANNELS,
     'planes.convolve': _FEW_CHANNELS,
     'tiles.convolve': _TILES,
@@ -131,6 +117,10 @@ COMPARED_BY = {
     'roi.point_means': _POINTS,
     'roi.places_of_point_maxima': _POINTS,
 }
+#: Modules whose kernels without a row are compared with 120 digits through all functions that call them.
+COMPARED_THROUGH = dict.fromkeys(
+    ('gamma_densities', 'incomplete', 'small_differences'), 'distributions/test_edges.py::test_values_and_slopes'
+)
 ALL_ROWS: dict[str, Any] = {**ROWS, **rows_elementwise.ROWS}
 IN_ROWS = {name.partition(',')[0] for name in ALL_ROWS}
 _DEVICE_BODIES = set(kernels.device_bodies())
@@ -143,7 +133,8 @@ PLAIN_FORMS = [name for name in public() if name.endswith('_reference')]
 
 def test_every_public_kernel_is_compared() -> None:
     expected = set(public()) - set(PLAIN_FORMS)
-    assert IN_ROWS | set(COMPARED_BY) == expected
+    through = {name for name in expected - IN_ROWS if name.partition('.')[0] in COMPARED_THROUGH}
+    assert IN_ROWS | set(COMPARED_BY) | through == expected
     assert IN_ROWS & set(COMPARED_BY) == set()
     assert len(ALL_ROWS) == len(ROWS) + len(rows_elementwise.ROWS)
 
@@ -156,6 +147,15 @@ def test_what_compares_it_is_there(name: str) -> None:
     nodes = list(ast.walk(ast.parse(text)))
     names = {getattr(node, 'attr', getattr(node, 'id', None)) for node in nodes}
     assert name.rpartition('.')[2] in names
+
+
+@pytest.mark.parametrize('module', COMPARED_THROUGH)
+def test_what_compares_a_module_through_its_callers_is_there(module: str) -> None:
+    file, _, test = COMPARED_THROUGH[module].partition('::')
+    assert f'def {test}(' in (TESTS / file).read_text()
+    callers = [path for path in (TESTS.parent / 'minichainer').rglob('*.py') if path.parent.name != 'kernels']
+    pattern = re.compile(rf'kernels\.{module} import|kernels import .*\b{module}\b')
+    assert any(pattern.search(path.read_text()) for path in callers)
 
 
 @pytest.mark.parametrize('name', PLAIN_FORMS)

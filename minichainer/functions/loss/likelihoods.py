@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from minichainer import ops
+from minichainer.functions import _precision
 from minichainer.functions._arguments import Arguments, described
 from minichainer.functions._define import elementwise
 from minichainer.functions.array.conversion import cast
@@ -77,11 +79,11 @@ def gaussian_kl_divergence(mean: Any, ln_var: Any, reduce: str = 'sum') -> Varia
     _gaussian_kl_divergence.choice(reduce, 'reduce', _REDUCES)
     ln_var = as_variable(ln_var)
     mean = like(mean, ln_var)
-    is_half = mean.dtype.char == ln_var.dtype.char == 'e'
-    if is_half:
-        mean, ln_var = cast(mean, 'f'), cast(ln_var, 'f')
+    dtype = ln_var.dtype
+    if mean.dtype == dtype:
+        mean, ln_var = [_precision.in_float32(ops, x) for x in (mean, ln_var)]
     loss = reduced((mean * mean + expm1_excess(ln_var)) * 0.5, reduce)
-    return cast(loss, 'e') if is_half else loss
+    return cast(loss, dtype) if loss.dtype != dtype else loss
 
 
 def gaussian_nll(x: Any, mean: Any, ln_var: Any, reduce: str = 'sum') -> Variable:
