@@ -255,7 +255,7 @@ class Summary:
             return
         try:
             # Numbers of any kind, whatever was added before: a count of weights may be an integer or a float.
-            loaded = {name: serializer(name, None) for name in ('_x', '_x2', '_n')}
+            loaded = {name: _wide(serializer(name, None)) for name in ('_x', '_x2', '_n')}
         except KeyError:
             loaded = {}
         if not loaded:
