@@ -47,6 +47,7 @@ test: $(VENV)/.ready-test
 
 # tests/once.txt leaves out what does not depend on compiled parts: what reads sources or data, rewrites or starts programs, draws, kills, builds archives,
 # compiles for devices, or checks gradients of functions that the test writes in NumPy.
+# And real signals: the matrix measures lines, and a signal that comes while a line is counted at the end of a block leaves its lock taken.
 test-pure: $(VENV)/.ready-test
 	MINICHAINER_PURE=1 $(BIN)/python -m pytest -q -n $(JOBS) @tests/once.txt $(PYTEST_ARGS)
 
