@@ -104,10 +104,10 @@ class Plan:
         if self.order_sampler is None:
             return order
         new = _as_order(self.order_sampler(order, position))
-        if len(self.dataset if new is None else new) != len(order):
+        size = len(self.dataset if new is None else new)
+        if size != len(order):
             raise ValueError(
-                'The size of order does not match the size of the previous order: '
-                f'{len(self.dataset if new is None else new)} after {len(order)}'
+                f'The size of order does not match the size of the previous order: {size} after {len(order)}'
             )
         return new
 

@@ -14,12 +14,14 @@ from minichainer.backends.number_arrays import NumberModule
 _HOMES = {'numpy': 'scipy.special'}
 
 
-@functools.cache
 def special(xp: Any) -> Any:
     """``scipy.special``, or its equivalent for another array module."""
-    if isinstance(xp, NumberModule):
-        return xp.special
-    return importlib.import_module(_HOMES.get(xp.__name__, f'{xp.__name__}x.scipy.special'))
+    return xp.special if isinstance(xp, NumberModule) else _imported(xp.__name__)
+
+
+@functools.cache
+def _imported(name: str) -> Any:
+    return importlib.import_module(_HOMES.get(name, f'{name}x.scipy.special'))
 
 
 def replaced(y: Any, x: Any, places: Any, function: Callable[[float], float]) -> Any:

@@ -17,8 +17,6 @@ from minichainer.kernels._dispatch import DECLINED, kernel
 from minichainer.kernels._scipy import replaced, special
 from minichainer.kernels.blocks import in_blocks
 
-_NUMPY: Any = numpy
-
 #: From this many elements on, these are faster than SciPy's.
 _MANY = 8192
 _ROOT_HALF = math.sqrt(0.5)
@@ -133,7 +131,7 @@ def _erfcinv_of_tiny(x: Any) -> Any:
     logarithm = numpy.log(x)
     y = numpy.sqrt(-logarithm)
     for _ in range(4):
-        scaled = special(_NUMPY).erfcx(y)
+        scaled = special(numpy).erfcx(y)
         y += (numpy.log(scaled) - y * y - logarithm) * scaled * (math.sqrt(math.pi) / 2)
     return y
 

@@ -17,8 +17,6 @@ from minichainer.kernels._dispatch import DECLINED, kernel
 from minichainer.kernels._scipy import special
 from minichainer.kernels.blocks import in_blocks
 
-_NUMPY: Any = numpy
-
 _MANY = 2048
 #: From here on the gamma function is 1 / x, in all digits.
 _TINY = 1e-300
@@ -63,7 +61,7 @@ def _log_gamma_beyond_1(d: Any) -> Any:
 def _log_gamma_series() -> Any:
     k = numpy.arange(2, 19)
     signs = 1 - 2.0 * (k % 2)
-    return numpy.concatenate(([-numpy.euler_gamma], signs * special(_NUMPY).zeta(k, 1) / k))
+    return numpy.concatenate(([-numpy.euler_gamma], signs * special(numpy).zeta(k, 1) / k))
 
 
 @lgamma.on_native
@@ -84,7 +82,7 @@ def _polygamma_far_below_0(n: Any, x: Any) -> Any:
     if not far.any():
         return DECLINED
     orders, x = numpy.broadcast_arrays(n, x)
-    y = numpy.asarray(special(_NUMPY).polygamma(orders, numpy.where(far, numpy.ones((), x.dtype), x)))
+    y = numpy.asarray(special(numpy).polygamma(orders, numpy.where(far, numpy.ones((), x.dtype), x)))
     y[far] = _reflected(orders[far], x[far].astype('d'))
     return y
 
@@ -102,7 +100,7 @@ def _reflected(n: Any, x: Any) -> Any:
         of_order = n == order
         derivatives[of_order] = _cotangent_derivative(int(order))(cotangent[of_order]) * math.pi ** (int(order) + 1)
     sign = 1 - 2.0 * (n % 2)
-    y = sign * special(_NUMPY).polygamma(n, 1 - x) - derivatives
+    y = sign * special(numpy).polygamma(n, 1 - x) - derivatives
     return numpy.where(whole, -sign * math.inf, y)
 
 
@@ -149,7 +147,7 @@ def _zeta_numpy(xp: Any, x: Any, q: Any) -> Any:
         return DECLINED
     x, q = numpy.broadcast_arrays(x, q)
     far = q < _FAR
-    y = numpy.asarray(special(_NUMPY).zeta(x, numpy.where(far, numpy.ones((), q.dtype), q)))
+    y = numpy.asarray(special(numpy).zeta(x, numpy.where(far, numpy.ones((), q.dtype), q)))
     y[far] = _zeta_far_below(x[far].astype('d'), q[far].astype('d'))
     return y
 
@@ -159,7 +157,7 @@ def _zeta_far_below(x: Any, q: Any) -> Any:
     fits = (x >= 2) & (x == numpy.rint(x)) & (x < _MOST_DERIVATIVES)
     n = numpy.where(fits, x - 1, 1).astype(int)
     sign = 2.0 * (n % 2) - 1
-    y = sign * _reflected(n, q) / special(_NUMPY).gamma(n + 1.0)
+    y = sign * _reflected(n, q) / special(numpy).gamma(n + 1.0)
     return numpy.where(fits, y, numpy.where((x > 1) & (q == numpy.rint(q)), math.inf, math.nan))
 
 

@@ -24,8 +24,6 @@ from minichainer.kernels.small_differences import (
     where_or,
 )
 
-_NUMPY: Any = numpy
-
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 #: Coefficients of Stirling's series of the log-gamma function, of the powers -1, -3, -5, ...
 _STIRLING = [1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400]
@@ -141,7 +139,7 @@ def poisson_log_density(xp: Any, x: Any, lam: Any) -> Any:
 @functools.cache
 def _nodes(weight: int) -> Any:
     """Nodes and weights of the Gauss quadrature from 0 to 1 with the weight ``(1 - t) ** weight``."""
-    nodes, weights = special(_NUMPY).roots_jacobi(_NODES, weight, 0)
+    nodes, weights = special(numpy).roots_jacobi(_NODES, weight, 0)
     return 0.5 * (1 + nodes), weights * 0.5 ** (weight + 1)
 
 

@@ -19,8 +19,6 @@ from minichainer.kernels._dispatch import DECLINED, kernel
 from minichainer.kernels._scipy import special
 from minichainer.kernels.cuda import activations as cuda
 
-_NUMPY: Any = numpy
-
 #: Arguments of the sigmoid are clipped to these limits, where it is 0 or 1; 0 times infinity would be NaN.
 FAR = 40.0
 #: Constants of the tanh form, and the peak of the normal density.
@@ -99,7 +97,7 @@ def _with_tail(y: Any, x: Any, approximate: str) -> Any:
     far = x < _TAIL
     if approximate == 'none' and far.any():
         wide = numpy.maximum(x[far], -FAR).astype('d')
-        y[far] = wide * special(_NUMPY).ndtr(wide)
+        y[far] = wide * special(numpy).ndtr(wide)
     return y
 
 
