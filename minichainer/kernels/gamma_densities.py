@@ -208,7 +208,9 @@ def dirichlet_divergence(xp: Any, a: Any, b: Any) -> Any:
         scaled = a * (1 + change)
         parts = entropy_of_ratio(xp, b, scaled, a * change - difference) + shape_excess(xp, a, b)
         total = total[..., 0]
-        return parts.sum(axis=-1) - shape_excess(xp, total, b.sum(axis=-1))
+        y = parts.sum(axis=-1) - shape_excess(xp, total, b.sum(axis=-1))
+    # SciPy's polygamma function of float32 is float64.
+    return y if has_many_digits(xp) else y.astype(a.dtype, copy=False)
 
 
 def digamma_difference(xp: Any, k2: Any, k1: Any, difference: Any) -> Any:

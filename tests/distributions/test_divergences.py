@@ -11,6 +11,7 @@ from scipy import integrate
 
 import minichainer as chainer
 import minichainer.distributions as D
+import minichainer.functions as F
 from minichainer import distribution
 from tests.distributions.rows import OF_NUMBERS, ROWS, Row, at
 
@@ -54,6 +55,21 @@ def test_divergence_from_itself_is_zero(row: Row) -> None:
     y = chainer.kl_divergence(p, p)
     assert y.shape == p.batch_shape
     np.testing.assert_allclose(y.array, 0, atol=1e-14)
+
+
+@every_row
+@pytest.mark.parametrize('dtype', ['e', 'f', 'd'])
+@pytest.mark.parametrize('of', [chainer.kl_divergence, chainer.cross_entropy])
+def test_dtypes(row: Row, dtype: str, of: Any) -> None:
+    leaves = [
+        {n: chainer.Variable(v.astype(dtype)) for n, v in given.items()} for given in (row.params, row.others)
+    ]
+    p, q = (row.make(**given) for given in leaves)
+    y = of(p, q)
+    assert y.dtype == dtype
+    F.sum(y).backward()
+    slopes = [x.grad for given in leaves for x in given.values() if x.grad is not None]
+    assert slopes and all(slope.dtype == dtype for slope in slopes)
 
 
 @every_row
