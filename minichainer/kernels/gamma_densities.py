@@ -152,7 +152,7 @@ def _curvature(xp: Any, x: Any) -> Any:
 
 def _curvatures(xp: Any, k1: Any, step: Any, weight: int) -> Any:
     """k1^2 times the mean of s'' between k1 and ``k1 (1 + step)``, weighted."""
-    along = (-1, *[1] * k1.ndim)
+    along = (-1, *[1] * step.ndim)
     nodes, weights = (xp.asarray(values, k1.dtype).reshape(along) for values in _nodes(weight))
     ratios = 1 + nodes * step
     return (weights * _curvature(xp, k1 * ratios) / (ratios * ratios)).sum(axis=0)

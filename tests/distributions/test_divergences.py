@@ -133,9 +133,15 @@ def test_excluded_values_give_infinity() -> None:
     assert (kl(D.Bernoulli(even), D.Bernoulli(certain)).array == np.inf).all()
 
 
-def test_batches_are_broadcast() -> None:
-    y = chainer.kl_divergence(D.Normal(at(0, 1), at(1, 1)), D.Normal(np.zeros((3, 1)), np.ones((3, 1))))
-    np.testing.assert_allclose(y.array, [[0, 0.5]] * 3)
+@pytest.mark.parametrize('row', [row for row in ROWS if row.id != 'Independent'], ids=str)
+@pytest.mark.parametrize('first', [True, False])
+def test_batches_are_broadcast(row: Row, first: bool) -> None:
+    p, q = pair(row)
+    of_column, other = (row.params, q) if first else (row.others, p)
+    column = row.make(**{n: v[:, None] for n, v in of_column.items()})
+    y = chainer.kl_divergence(column, other) if first else chainer.kl_divergence(other, column)
+    assert y.shape == p.batch_shape * 2
+    np.testing.assert_allclose(y.array.diagonal(), chainer.kl_divergence(p, q).array, rtol=1e-12)
 
 
 # --- the registry -------------------------------------------------------------------------------------------------

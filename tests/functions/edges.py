@@ -105,6 +105,8 @@ ROWS = [
         0.4990005, ([[-0.999]],),
         ([[1.0]],), units=16),
     Row('triplet', F.triplet, ([[300.0]], [[0.0]], [[1.0]]), 599.2, ([[2.0]], [[-600.0]], [[598.0]])),
+    Row('triplet of huge numbers', F.triplet, ([[0.0]], [[1e30]], [[2e30]]), 0.0, ([[0.0]], [[0.0]], [[0.0]]),
+        dtypes='f'),
     Row('norm of huge numbers', F.norm, ([1e20, 2e20],), math.sqrt(5) * 1e20, ([5**-0.5, 2 * 5**-0.5],),
         dtypes='f'),
     Row('norm of tiny numbers', F.norm, ([1e-25, 2e-25],), math.sqrt(5) * 1e-25, ([5**-0.5, 2 * 5**-0.5],),

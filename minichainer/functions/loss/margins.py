@@ -102,10 +102,15 @@ def _check_margin(arguments: Arguments, margin: float) -> None:
 
 
 # --- triplet -------------------------------------------------------------------------------------------------------
+def _gap(near: Any, far: Any, between: Any) -> Any:
+    """The difference of the squares of ``near`` and ``far``, which may both be infinite."""
+    return between * (near + far)
+
+
 def _violated(m: Any, gy: Any, anchor: Any, positive: Any, negative: Any, margin: float, reduce: str) -> Any:
     """Twice the gradient of each distance; 0 where the loss is 0."""
-    anchor, gy = wide(m, anchor), wide(m, gy)
-    gap = m.square(anchor - wide(m, positive)) - m.square(anchor - wide(m, negative))
+    anchor, positive, negative, gy = wide(m, anchor), wide(m, positive), wide(m, negative), wide(m, gy)
+    gap = _gap(anchor - positive, anchor - negative, negative - positive)
     excess = m.sum(gap, 1, True) + margin
     shape = without_axis_1(anchor.shape)
     g = m.reshape(gy, shape) if reduce == 'no' else m.broadcast_to(gy * (1.0 / len(anchor)), shape)
@@ -130,11 +135,11 @@ def _triplet_gradients(
     """The gradients from the two differences, which are computed once."""
     dtype, gy = anchor.dtype, in_float32(gy)
     anchor, positive, negative = in_float32(anchor), in_float32(positive), in_float32(negative)
-    near, far = anchor - positive, anchor - negative
-    losses = (xp.square(near) - xp.square(far)).sum(axis=1, keepdims=True) + margin
+    near, far, between = anchor - positive, anchor - negative, negative - positive
+    losses = _gap(near, far, between).sum(axis=1, keepdims=True) + margin
     share = gy.reshape(losses.shape) if reduce == 'no' else gy * anchor.dtype.type(1.0 / len(anchor))
     g = xp.where(losses <= 0, xp.zeros((), anchor.dtype), share * 2).astype(anchor.dtype, copy=False)
-    of_anchor = (g * (negative - positive)).astype(dtype, copy=False) if wanted[0] else None
+    of_anchor = (g * between).astype(dtype, copy=False) if wanted[0] else None
     near *= -g
     far *= g
     return of_anchor, near.astype(dtype, copy=False), far.astype(dtype, copy=False)
@@ -142,9 +147,11 @@ def _triplet_gradients(
 
 @primitive(rule=(_anchor_rule, _positive_rule, _negative_rule), fast=_triplet_gradients, kinds='f', name='Triplet')
 def triplet_loss(xp: Any, anchor: Any, positive: Any, negative: Any, margin: float, reduce: str) -> Any:
-    near, far = in_float32(anchor) - in_float32(positive), in_float32(anchor) - in_float32(negative)
-    losses = xp.maximum((xp.square(near) - xp.square(far)).sum(axis=1) + margin, 0)
-    return xp.asarray(losses if reduce == 'no' else losses.sum() / len(anchor), anchor.dtype)
+    dtype = anchor.dtype
+    anchor, positive, negative = in_float32(anchor), in_float32(positive), in_float32(negative)
+    gap = _gap(anchor - positive, anchor - negative, negative - positive)
+    losses = xp.maximum(gap.sum(axis=1) + margin, 0)
+    return xp.asarray(losses if reduce == 'no' else losses.sum() / len(anchor), dtype)
 
 
 def triplet(anchor: Any, positive: Any, negative: Any, margin: float = 0.2, reduce: str = 'mean') -> Variable:
