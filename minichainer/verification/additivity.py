@@ -43,6 +43,8 @@ _ADD = NAME + 'the gradients for two upstream gradients do not add up to the gra
 _FAR, _FEW = 2.0**24, 4
 #: How many times as large as the drawn upstream gradient the four parts are together, at most.
 _PARTS = 16.0
+#: The parts whose rounding errors can be measured: near the others a wrong gradient would be taken for noise.
+_RANDOM = slice(2, None)
 _DOUBLE = 1e-15
 #: What terms that cancel inside of a backward pass may lose of double precision: 1 300 roundings in the second order
 #: of hypot. A part that is rounded to single precision, or left out, differs by far more.
@@ -73,7 +75,7 @@ class AdditivityChecks:
         parts, evaluation = self._parts(), laid_out(derivatives.evaluation, derivatives.arrays, backwards)
         found = [self._tried(part, evaluation) for part in parts]
         known = [g for g in found if g is not None]
-        if len(known) == len(parts) and self._off(together, known):
+        if len(known) == len(parts) and self._off(together, known, others=parts[_RANDOM]):
             self._explain(parts, known, evaluation)
 
     def _outputs_together(self, together: Gradients, alone: Sequence[Gradients]) -> bool:
@@ -164,14 +166,19 @@ class AdditivityChecks:
         parts: Sequence[Gradients],
         leaves: Sequence[int] | None = None,
         upstream: Upstream | None = None,
+        others: Sequence[Upstream] = (),
     ) -> dict[int, Any]:
-        """Maps each leaf whose gradient is not the sum of the parts to the elements that differ."""
+        """Maps each leaf whose gradient is not the sum of the parts to the elements that differ.
+
+        The rounding errors of the gradients for ``others`` are allowed, too.
+        """
         least = SINGLE if upstream is None else _CANCELLED
         gys, off = self._gys(self.drawn if upstream is None else upstream), {}
         for i in self.moving if leaves is None else leaves:
             mine = [part[i] for part in parts]
             scale = largest(found[i]) + sum(map(largest, mine))
-            where = differ(self.derivatives, gys, i, found[i], sum(mine), scale, least, _PARTS)
+            more = [self._gys(other) for other in others]
+            where = differ(self.derivatives, gys, i, found[i], sum(mine), scale, least, _PARTS, more)
             if where is not None:
                 off[i] = where
         return off
@@ -193,21 +200,23 @@ class AdditivityChecks:
                 return
         for words, make in _CONDITIONS:
             special = [_array(make(v, w)) for v, w in zip(self.drawn, self._random(), strict=True)]
-            found, halves = self._vjp(special), self._halves(special)
-            if self._add(self._off(found, halves), found, halves, f'{NAME}wrong where {words}'):
+            split = self._split(special)
+            found, halves = self._vjp(special), [*map(self._vjp, split)]
+            off = self._off(found, halves, others=split)
+            if self._add(off, found, halves, f'{NAME}wrong where {words}'):
                 return
         expected = self._vjp(self.drawn)
-        self._add(self._off(expected, known), expected, known, _ADD)
+        self._add(self._off(expected, known, others=parts[_RANDOM]), expected, known, _ADD)
 
     def _random(self) -> Iterator[Any]:
         for v in self.drawn:
             drawn = get_array_module(v).asarray(signed(self.order_check.rng, v.shape).astype(v.dtype))
             yield times(drawn, 4 * largest(v))
 
-    def _halves(self, upstream: Upstream) -> list[Gradients]:
-        """The gradients for a random split of the upstream gradient into two parts."""
+    def _split(self, upstream: Upstream) -> list[Upstream]:
+        """The upstream gradient as the sum of two random ones."""
         some = list(self._random())
-        return [self._vjp(some), self._vjp([_array(v - s) for v, s in zip(upstream, some, strict=True)])]
+        return [some, [_array(v - s) for v, s in zip(upstream, some, strict=True)]]
 
 
 def _array(value: Any) -> Any:

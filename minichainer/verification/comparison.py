@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 
 from minichainer.backend import get_array_module
-from minichainer.verification.arrays import largest
+from minichainer.verification.arrays import largest, root_mean_square
 from minichainer.verification.directional_derivatives import Derivatives
 from minichainer.verification.rounding import ROUNDINGS, SINGLE, lost_in_subnormals
+
+#: Roundings of double precision, of terms that cancel wholly: no larger than one input over another, it is assumed.
+_DOUBLE = 2.0**-52
 
 
 def differ(
@@ -22,6 +25,7 @@ def differ(
     scale: float,
     least: float = SINGLE,
     ratio: float = 1.0,
+    parts: Sequence[Sequence[Any]] = (),
 ) -> Any:
     """Where two gradients of leaf ``i`` differ by more than rounding; None if nowhere.
 
@@ -34,6 +38,7 @@ def differ(
         scale: The largest element of the parts.
         least: The relative precision of intermediate results, unless that of the values is coarser.
         ratio: How much larger than ``gys`` the upstream gradients of the parts are; their rounding errors are, too.
+        parts: Upstream gradients of parts: where all terms cancel for ``gys``, they may not cancel for these.
     """
     with np.errstate(all='ignore'):
         off = abs(found - expected)
@@ -46,8 +51,11 @@ def differ(
         allowed = allowed + atol + derivatives.order_check.options.nondet_tol + rtol * abs(expected)
         bad = (off > allowed) & get_array_module(off).isfinite(expected)
         if bool(bad.any()):
-            bad &= off > allowed + 4 * ratio * largest(derivatives.noise_of(gys, i))
+            noise = ratio * largest(derivatives.noise_of(gys, i))
+            noise += sum([largest(derivatives.noise_of(part, i)) for part in parts])
+            bad &= off > allowed + 4 * noise
         if bool(bad.any()):
             x, size = derivatives.arrays[i], ratio * max([largest(v) for v in gys if v is not None], default=0.0)
-            bad &= off > allowed + size * lost_in_subnormals(x, x.dtype)
+            cancelled = _DOUBLE * max(map(largest, derivatives.arrays)) / (root_mean_square(x) or 1.0)
+            bad &= off > allowed + size * (lost_in_subnormals(x, x.dtype) + ROUNDINGS * cancelled)
     return bad if bool(bad.any()) else None

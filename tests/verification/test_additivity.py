@@ -181,3 +181,12 @@ def test_terms_that_cancel_inside_are_no_lack_of_linearity(small):
     for seed in range(20):
         report = check_gradients(lambda x, y: F.sqrt(x * x + y * y), (x, y), order=2, subgradient=True, seed=seed)
         assert report.verdict == 'pass', str(report)
+
+
+@pytest.mark.parametrize('x', [0.3458117, 0.0123])
+def test_terms_that_cancel_wholly_are_no_lack_of_linearity(x):
+    """A vector of one element has the gradient 0; for some upstream gradients, roundings of its terms are left."""
+    for seed in range(40):
+        shape = (1 + seed % 2, 1)
+        report = check_gradients(lambda x: F.normalize(x, 1e-20), np.full(shape, x, 'f'), order=2, seed=seed)
+        assert report.verdict == 'pass', str(report)
