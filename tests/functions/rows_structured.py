@@ -233,6 +233,7 @@ ROWS = [
             wrong_kind(lambda: F.argmax_crf1d(np.ones((3, 3), 'i'), [INTEGERS, INTEGERS])),
             refuses_two_dtypes(lambda c, x: F.argmax_crf1d(V(c[:2, :2]), [V(x[:, :2]), V(x[:, :2])]), ''),
             bad('cost', lambda: F.argmax_crf1d(X, [X]), InvalidType, 'argmax_crf1d', '(K, K)', '(2, 3)'),
+            bad('no labels', lambda: F.argmax_crf1d(X[:0, :0], [X[:, :0]]), InvalidType, 'argmax_crf1d', 'label'),
         ),
         except_from={**NEEDS_AXES, **ONE_SPECIAL, **COMPOSED},
     ),

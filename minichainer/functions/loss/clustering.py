@@ -10,8 +10,8 @@ from minichainer.functions.activation.rectifiers import relu
 from minichainer.functions.arithmetic import absolute
 from minichainer.functions.array.selection import masked
 from minichainer.functions.array.shape import reshape
-from minichainer.functions.math.exponential import sqrt
 from minichainer.functions.math.matmul import matmul
+from minichainer.functions.math.norms import norm as norm_of
 from minichainer.functions.math.reductions import average
 from minichainer.functions.math.reductions import sum as sum_
 from minichainer.variable import Variable, as_variable
@@ -106,12 +106,8 @@ def _at_least_1(counts: Any) -> Any:
 
 def _norm(x: Variable, norm: int, axis: Any) -> Variable:
     """The norm along axes; at 0 its gradient is 0."""
-    if norm == 1:
-        return sum_(absolute(x), axis)
-    squares = sum_(x * x, axis)
-    vanishing = (squares.array == 0).astype(x.dtype)
-    roots: Variable = sqrt(squares + vanishing) - vanishing
-    return roots
+    lengths: Variable = sum_(absolute(x), axis) if norm == 1 else norm_of(x, axis=axis)
+    return lengths
 
 
 def _pull(x: Variable, means: Variable, masks: Any, delta: float, norm: int) -> Variable:

@@ -146,7 +146,7 @@ def argmax_crf1d(cost: Any, xs: Sequence[Any]) -> tuple[Variable, list[Any]]:
         Variable ``(B_0,)``, the scores; and for each time step the labels, an int array ``(B_t,)``.
 
     Raises:
-        InvalidType: shapes do not fit.
+        InvalidType: shapes do not fit, or there are no labels.
 
     >>> import numpy as np, minichainer.functions as F
     >>> score, path = F.argmax_crf1d(np.eye(2), [np.array([[1., 0.]]), np.array([[0., .5]])])
@@ -154,6 +154,8 @@ def argmax_crf1d(cost: Any, xs: Sequence[Any]) -> tuple[Variable, list[Any]]:
     (variable([2.]), [[0], [0]])
     """
     cost, steps = _checked(_argmax_crf1d, cost, xs)
+    if not len(cost):
+        raise _argmax_crf1d.misfit('at least one label', f'cost of shape {cost.shape}')
     origins: list[Any] = []
 
     def step(last: Variable, x: Variable) -> Variable:

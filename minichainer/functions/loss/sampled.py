@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from minichainer import ops
 from minichainer.backend import get_array_module, on_device_of_arguments
 from minichainer.functions._arguments import Arguments, are_readable, described
 from minichainer.functions._define import primitive
+from minichainer.functions._precision import in_float32 as wide
 from minichainer.functions.activation.softmax import log_softmax
 from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.array.shape import reshape
@@ -165,7 +167,8 @@ def black_out(x: Any, t: Any, W: Any, samples: Any, reduce: str = 'mean') -> Var
         raise _black_out.misfit('x and W of one dtype', described(x, W))
     xp = get_array_module(labels)
     classes = xp.concatenate((labels[:, None], samples), axis=1)
-    scores = matmul(embed_id(classes, W), reshape(x, (*x.shape, 1)))
+    rows, column = embed_id(classes, W), reshape(x, (*x.shape, 1))
+    scores = matmul(wide(ops, rows), wide(ops, column))
     # In float32, 1 - p has few digits where p is near 1.
     log_p = log_softmax(as_dtype(reshape(scores, classes.shape), 'd'))
     losses = -(log_p[:, 0] + sum_(log(1 - exp(log_p[:, 1:])), 1))
