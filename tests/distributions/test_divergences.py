@@ -61,9 +61,7 @@ def test_divergence_from_itself_is_zero(row: Row) -> None:
 @pytest.mark.parametrize('dtype', ['e', 'f', 'd'])
 @pytest.mark.parametrize('of', [chainer.kl_divergence, chainer.cross_entropy])
 def test_dtypes(row: Row, dtype: str, of: Any) -> None:
-    leaves = [
-        {n: chainer.Variable(v.astype(dtype)) for n, v in given.items()} for given in (row.params, row.others)
-    ]
+    leaves = [{n: chainer.Variable(v.astype(dtype)) for n, v in given.items()} for given in (row.params, row.others)]
     p, q = (row.make(**given) for given in leaves)
     y = of(p, q)
     assert y.dtype == dtype

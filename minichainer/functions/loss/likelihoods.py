@@ -112,6 +112,9 @@ def gaussian_nll(x: Any, mean: Any, ln_var: Any, reduce: str = 'sum') -> Variabl
     ln_var = as_variable(ln_var)
     if ln_var.dtype.kind != 'f':
         raise _gaussian_nll.misfit('float ln_var', described(ln_var))
-    difference = like(x, ln_var) - like(mean, ln_var)
-    exponent = difference * difference * exp(-ln_var) * -0.5
-    return reduced((ln_var + math.log(2 * math.pi)) / 2 - exponent, reduce)
+    dtype, difference = ln_var.dtype, like(x, ln_var) - like(mean, ln_var)
+    if difference.dtype == dtype:
+        difference, ln_var = [_precision.in_float32(ops, v) for v in (difference, ln_var)]
+    z = difference * exp(ln_var * -0.5)  # the square of the difference alone may be out of range
+    loss = reduced((ln_var + math.log(2 * math.pi)) / 2 + z * z * 0.5, reduce)
+    return cast(loss, dtype) if loss.dtype != dtype else loss
