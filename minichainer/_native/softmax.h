@@ -200,6 +200,18 @@ KERNEL(softmax_gradient) {
     }
 }
 
+/* 1 - exp(y) where exp(y) > 1/2: the Taylor series, which is exact to the last digits after so many terms. */
+INLINED T NAME(complement)(T y) {
+    T sum = 1;
+    for (int n = sizeof(T) == 4 ? 10 : 18; n > 1; n--) sum = 1 + sum * y * (T)(1.0 / n);
+    return -y * sum;
+}
+
+/* gy - p total for a probability p; where p is nearly 1 and gy nearly the total, rest is 1 - p. */
+INLINED T NAME(minus_share)(T gy, T p, T total, T rest) {
+    return p > (T)0.5 ? gy * rest - p * (total - gy) : gy - p * total;
+}
+
 /* gy - exp(y) times the sum of gy: arguments gy, y. */
 KERNEL(log_softmax_gradient) {
     const isize axis = sizes[1], inner = sizes[2];
@@ -207,19 +219,28 @@ KERNEL(log_softmax_gradient) {
     for (isize o = 0; o < sizes[0]; o++) {
         const T *const gy = IN(T, 0) + o * axis * inner, *const y = IN(T, 1) + o * axis * inner;
         T *const gx = OUT(T, 2) + o * axis * inner;
-        for (isize i = 0; i < axis * inner; i++) gx[i] = NAME(exponential)(y[i]);
         if (inner == 1) {
-            double total = 0;
+            double total = 0, certain = 0; /* of at most one element, which is found by a sum */
+            for (isize i = 0; i < axis; i++) gx[i] = NAME(exponential)(y[i]);
             ADD_SUM(total, axis, gy[i]);
-            for (isize i = 0; i < axis; i++) gx[i] = gy[i] - gx[i] * (T)total;
+            ADD_SUM(certain, axis, gx[i] > (T)0.5 ? y[i] : 0);
+            const T rest = NAME(complement)((T)certain);
+            for (isize i = 0; i < axis; i++) gx[i] = NAME(minus_share)(gy[i], gx[i], (T)total, rest);
         }
         for (isize first = 0; inner != 1 && first < inner; first += SIDE_BY_SIDE) {
             const isize count = NAME(less)(SIDE_BY_SIDE, inner - first);
-            T totals[SIDE_BY_SIDE] = {0};
+            T totals[SIDE_BY_SIDE] = {0}, rest[SIDE_BY_SIDE] = {0};
+            for (isize i = first; i < axis * inner; i += inner) {
+                for (isize k = 0; k < count; k++) gx[i + k] = NAME(exponential)(y[i + k]);
+                for (isize k = 0; k < count; k++) {
+                    totals[k] += gy[i + k];
+                    rest[k] += gx[i + k] > (T)0.5 ? y[i + k] : 0;
+                }
+            }
+            for (isize k = 0; k < count; k++) rest[k] = NAME(complement)(rest[k]);
             for (isize i = first; i < axis * inner; i += inner)
-                for (isize k = 0; k < count; k++) totals[k] += gy[i + k];
-            for (isize i = first; i < axis * inner; i += inner)
-                for (isize k = 0; k < count; k++) gx[i + k] = gy[i + k] - gx[i + k] * totals[k];
+                for (isize k = 0; k < count; k++)
+                    gx[i + k] = NAME(minus_share)(gy[i + k], gx[i + k], totals[k], rest[k]);
         }
     }
 }

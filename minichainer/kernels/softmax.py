@@ -103,15 +103,21 @@ def _softmax_gradient_native(xp: Any, gy: Any, y: Any, axis: int) -> Any:
 
 @kernel(widens=True)
 def log_softmax_gradient(xp: Any, gy: Any, y: Any, axis: int) -> Any:
-    """``gy - exp(y) sum(gy)``."""
-    return gy - xp.exp(y) * gy.sum(axis=axis, keepdims=True)
+    """``gy - exp(y) sum(gy)``, without loss of digits where exp(y) is nearly 1."""
+    return -xp.expm1(y) * gy - xp.exp(y) * (gy.sum(axis=axis, keepdims=True) - gy)
 
 
 @log_softmax_gradient.on('numpy')
 def _log_softmax_gradient_numpy(xp: Any, gy: Any, y: Any, axis: int) -> Any:
-    gx = numpy.exp(y)
-    gx *= total(xp, gy, axis)
-    return numpy.subtract(gy, gx, out=gx)
+    gx, sums = numpy.exp(y), total(xp, gy, axis)
+    certain = numpy.nonzero(gx > 0.5)
+    gx *= sums
+    numpy.subtract(gy, gx, out=gx)
+    if certain[0].size:
+        of_y, of_gy = y[certain], gy[certain]
+        rest = numpy.broadcast_to(sums, y.shape)[certain] - of_gy
+        gx[certain] = -numpy.expm1(of_y) * of_gy - numpy.exp(of_y) * rest
+    return gx
 
 
 @log_softmax_gradient.on_native

@@ -19,6 +19,8 @@ import minichainer.functions as F
 
 INF, NAN = math.inf, math.nan
 
+_LOG_2_PI = math.log(2 * math.pi)
+
 
 @dataclass(frozen=True)
 class Row:
@@ -107,6 +109,13 @@ ROWS = [
     Row('triplet', F.triplet, ([[300.0]], [[0.0]], [[1.0]]), 599.2, ([[2.0]], [[-600.0]], [[598.0]])),
     Row('triplet of huge numbers', F.triplet, ([[0.0]], [[1e30]], [[2e30]]), 0.0, ([[0.0]], [[0.0]], [[0.0]]),
         dtypes='f'),
+    Row('gaussian_nll of huge numbers', F.gaussian_nll, ([1e25], [0.0], [100.0]),
+        50 + (_LOG_2_PI + 1e50 * math.exp(-100)) / 2,
+        ([1e25 * math.exp(-100)], [-1e25 * math.exp(-100)], [0.5 - 1e50 * math.exp(-100) / 2]),
+        dtypes='fd', units=256),
+    Row('gaussian_nll of large numbers', F.gaussian_nll, ([1000.0], [0.0], [20.0]),
+        10 + (_LOG_2_PI + 1e6 * math.exp(-20)) / 2,
+        ([1e3 * math.exp(-20)], [-1e3 * math.exp(-20)], [0.5 - 1e6 * math.exp(-20) / 2]), units=64),
     Row('norm of huge numbers', F.norm, ([1e20, 2e20],), math.sqrt(5) * 1e20, ([5**-0.5, 2 * 5**-0.5],),
         dtypes='f'),
     Row('norm of tiny numbers', F.norm, ([1e-25, 2e-25],), math.sqrt(5) * 1e-25, ([5**-0.5, 2 * 5**-0.5],),
@@ -138,6 +147,10 @@ ROWS = [
         ([[[-2 * _P, -2 * _P], [_P, _P], [_P, _P]]],), dtypes='fd'),
     Row('cross entropy of a wrong label', _cross_entropy(1), ([[20.0, 0, 0]],), 20 + _LOG,
         ([[1 - 2 * _P, _P - 1, _P]],), dtypes='fd'),
+    Row('log_softmax of a label', lambda x: F.log_softmax(x)[0, 0], ([[20.0, 0, 0]],), -_LOG,
+        ([[-math.expm1(-_LOG), -math.exp(-20 - _LOG), -math.exp(-20 - _LOG)]],), units=32),
+    Row('log_softmax of a label of a column', lambda x: F.log_softmax(x, axis=0)[0, 0], ([[20.0], [0], [0]],), -_LOG,
+        ([[-math.expm1(-_LOG)], [-math.exp(-20 - _LOG)], [-math.exp(-20 - _LOG)]],), units=32),
     Row('log_softmax', F.log_softmax, ([[20.0, 0, 0], [0, 0, -20]],),
         [[-_LOG, -20 - _LOG, -20 - _LOG], [-_LOG_2, -_LOG_2, -20 - _LOG_2]], dtypes='fd'),
     Row('log_softmax of columns', lambda x: F.log_softmax(x, axis=0), ([[20.0, 0], [0, 0], [0, -20]],),

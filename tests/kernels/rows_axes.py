@@ -58,10 +58,13 @@ def _infinite_scores(plain: Callable[..., Any]) -> Row:
     )
 
 
-def _softmax_gradients(plain: Callable[..., Any]) -> Row:
+def _softmax_gradients(forward: Callable[..., Any], plain: Callable[..., Any]) -> Row:
+    def arguments(t: str, s: tuple[int, ...], axis: int) -> tuple[Any, ...]:
+        gy, x = drawn(t, s, s)
+        return gy, forward(x.astype('d'), axis).astype(t), axis
+
     # Only sums of less than thousands: the gradient's terms cancel.
-    return Row(each(lambda t, s, axis: (*drawn(t, s, s), axis), *_SCORES[:-2]), plain=plain, tolerance=_LONG_SUMS,
-               layouts=IMAGES)  # fmt: skip
+    return Row(each(arguments, *_SCORES[:-2]), plain=plain, tolerance=_LONG_SUMS, layouts=IMAGES)
 
 
 _SOFTMAX = {
@@ -73,9 +76,11 @@ _SOFTMAX = {
     'softmax.log_softmax, not finite': _infinite_scores(
         lambda x, axis: x - np.log(np.exp(x).sum(axis, keepdims=True))
     ),
-    'softmax.softmax_gradient': _softmax_gradients(lambda gy, y, axis: y * (gy - (gy * y).sum(axis, keepdims=True))),
+    'softmax.softmax_gradient': _softmax_gradients(
+        scipy.special.softmax, lambda gy, y, axis: y * (gy - (gy * y).sum(axis, keepdims=True))
+    ),
     'softmax.log_softmax_gradient': _softmax_gradients(
-        lambda gy, y, axis: gy - np.exp(y) * gy.sum(axis, keepdims=True)
+        scipy.special.log_softmax, lambda gy, y, axis: gy - np.exp(y) * gy.sum(axis, keepdims=True)
     ),
     'softmax.total': Row(
         each(lambda t, s, axis: (drawn(t, s)[0], axis), *_SCORES),

@@ -76,7 +76,7 @@ ROWS = {
     'softmax, first axis': Row(lambda gy, x: softmax.softmax(np, x, 0)),
     'softmax_gradient': Row(lambda gy, x: softmax.softmax_gradient(np, gy, x, 1)),
     'log_softmax': Row(lambda gy, x: softmax.log_softmax(np, x, 1)),
-    'log_softmax_gradient': Row(lambda gy, x: softmax.log_softmax_gradient(np, gy, x, 1)),
+    'log_softmax_gradient': Row(lambda gy, x: softmax.log_softmax_gradient(np, gy, softmax.log_softmax(np, x, 1), 1)),
     'log_sum_exp': Row(lambda gy, x: reductions.log_sum_exp(np, x, (1,), False)),
     'cross_entropy': Row(_loss),
     'rows': Row(_rows),

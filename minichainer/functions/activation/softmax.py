@@ -51,8 +51,7 @@ def log_softmax(xp: Any, x: Any, axis: int = 1) -> Any:
         axis: the axis of the sum.
 
     Returns:
-        Variable of the same shape and dtype. Its gradient is computed from it, with an error of the size of rounding
-        the upstream gradient; :func:`softmax_cross_entropy` keeps all digits of a gradient that is nearly 0.
+        Variable of the same shape and dtype.
 
     Raises:
         InvalidType: ``x`` is not a float array, or has too few axes.
