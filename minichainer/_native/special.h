@@ -159,7 +159,8 @@ INLINED float erfinv_of(float x) {
 
 enum { FEW = 256 };
 
-/* log(Gamma(x)) where 0 < x < 1e30: x is shifted up by 8, then there are 7 terms of Stirling's series. */
+/* log(Gamma(x)) where 0 < x < 1e30: x is shifted up by 8, then there are 7 terms of Stirling's series. The terms do not
+   cancel wholly where it is 0. */
 INLINED float lgamma_of(float x) {
     const double a = x, z = a + 8, inverse = 1 / z, q = inverse * inverse;
     double p = a * (a + 7), product = p; /* (a + k) (a + 7 - k) = p + k (7 - k) */
@@ -171,7 +172,7 @@ INLINED float lgamma_of(float x) {
     series = MULTIPLY_ADD(series, q, -1 / 360.0);
     series = MULTIPLY_ADD(series, q, 1 / 12.0);
     const double stirling = (z - 0.5) * logarithm_d(z) - z + 0.91893853320467274178 + series * inverse;
-    return (float)(stirling - logarithm_d(product));
+    return (x == 1) | (x == 2) ? 0 : (float)(stirling - logarithm_d(product));
 }
 
 /* The second derivative of log(Gamma(x)) where x > 0: five terms of its sum, then Stirling's series. */

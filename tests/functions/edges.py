@@ -155,6 +155,7 @@ ROWS = [
         [[-_LOG, -20 - _LOG, -20 - _LOG], [-_LOG_2, -_LOG_2, -20 - _LOG_2]], dtypes='fd'),
     Row('log_softmax of columns', lambda x: F.log_softmax(x, axis=0), ([[20.0, 0], [0, 0], [0, -20]],),
         [[-_LOG, -_LOG_2], [-20 - _LOG, -_LOG_2], [-20 - _LOG, -20 - _LOG_2]], dtypes='fd'),
+    Row('lgamma where it is 0', F.lgamma, ([1.0, 2.0],), [0.0, 0.0], dtypes='fd'),
     Row('logsumexp', F.logsumexp, ([0.0, -20, -20],), _LOG, ([1 - 2 * _P, _P, _P],), dtypes='fd'),
     Row('logsumexp of a column', lambda x: F.logsumexp(x, axis=0), ([[0.0, -30], [-20, 0], [-20, -30]],),
         [_LOG, math.log1p(2 * math.exp(-30))], dtypes='fd'),
