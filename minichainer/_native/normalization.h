@@ -3,15 +3,15 @@
    Rows are normalized each by itself. Channels are those of an array (outer, channels, inner), which are its sizes;
    where inner is 1, they are computed side by side, a few ones several times. Sums are summed as sums.h says. */
 #define NORMALIZATION(BOTH, SINGLE)                   \
-    BOTH(normalize_rows, "TTT?>TT?T?T:nns")           \
+    BOTH(normalize_rows, "TTT?>TT?T?T!:nns")           \
     BOTH(rows_gradient, "TTTT?T?T>TTTd:nn")           \
-    BOTH(channel_moments, "T>Tdd:nnn")                \
+    BOTH(channel_moments, "T>Tdd!:nnn")                \
     BOTH(channel_sums, "TTT?>dd:nnn")                 \
     BOTH(scale_channels, "TT?dd>T:nnn")               \
     BOTH(combine_channels, "TTT?ddd>T:nnn")           \
     BOTH(affine_of_channels, "TTdd>dd:ns")            \
     BOTH(gradient_coefficients, "Tdddd>dddd:nn")      \
-    BOTH(normalize_groups, "TTT>TTddTd:nnnnns")       \
+    BOTH(normalize_groups, "TTT>TTddTd!:nnnnns")       \
     BOTH(groups_gradient, "TTTTdd>TddTd:nnnnn")
 
 /* Columns side by side, rows whose columns are summed while they are in a cache, and the number of standard deviations
@@ -22,6 +22,34 @@
 #define WIDE 256
 #define FEW_ROWS 16
 #define FAR 2.0
+
+/* Kernels that compute deviations do not take arrays with regular parts whose deviation is that large, or whose mean is
+   that many deviations from zero (kernels/huge_parts.py says why); EPS stands for eps where it is not known. */
+#undef LARGE
+#undef FAR_MEAN
+#undef EPS
+#define LARGE (IS_SINGLE ? 0x1p48 : 0x1p400)
+#define FAR_MEAN (IS_SINGLE ? 0x1p32 : 0x1p72)
+#define EPS 1e-5
+
+/* Whether a part, of count elements at each of outer places, is finite and not 0. */
+static int NAME(is_regular)(const T *x, isize outer, isize stride, isize count) {
+    int some = 0;
+    for (isize o = 0; o < outer; o++, x += stride)
+        for (isize i = 0; i < count; i++) {
+            if (!isfinite(x[i])) return 0;
+            some |= x[i] != 0;
+        }
+    return some;
+}
+
+INLINED int NAME(is_doubtful)(double mean, double inverse) {
+    return !(inverse * LARGE > 1) || !(fabs(mean) * inverse < FAR_MEAN);
+}
+
+INLINED int NAME(is_doubtful_square)(double mean, double var) {
+    return !(var < LARGE * LARGE) || !(mean * mean < FAR_MEAN * FAR_MEAN * (var + EPS));
+}
 
 /* --- rows --- */
 
@@ -42,6 +70,7 @@ KERNEL(normalize_rows) {
         left /= (double)columns;
         const double var = squares - left * left, inverse = 1 / sqrt((var < 0 ? 0 : var) + numbers[0]);
         const T rest = (T)left, scale = (T)inverse;
+        if (NAME(is_doubtful)(mean, inverse) && NAME(is_regular)(x, 1, 0, columns)) *OUT(unsigned char, 7) = 0;
         if (beta)
             for (isize i = 0; i < columns; i++) y[i] = (x[i] - mean - rest) * (scale * gamma[i]) + beta[i];
         else
@@ -222,9 +251,14 @@ KERNEL(channel_moments) {
         shift[c] = isfinite(mean[c]) ? (T)mean[c] : 0;
         mean[c] -= (double)shift[c];
     }
-    if (!far) return;
-    NAME(sum_channels)(NULL, IN(T, 0), shift, sizes, mean, var);
-    NAME(divide_moments)(channels, size, mean, var);
+    if (far) {
+        NAME(sum_channels)(NULL, IN(T, 0), shift, sizes, mean, var);
+        NAME(divide_moments)(channels, size, mean, var);
+    }
+    for (isize c = 0; c < channels; c++)
+        if (NAME(is_doubtful_square)((double)shift[c] + mean[c], var[c]) &&
+            NAME(is_regular)(IN(T, 0) + c * sizes[2], sizes[0], channels * sizes[2], sizes[2]))
+            *OUT(unsigned char, 4) = 0;
 }
 
 /* What combine makes of each element: (d g + b (x - shift)) a + c with one number of each kind for each channel; d may
@@ -363,6 +397,10 @@ KERNEL(normalize_groups) {
         }
         for (isize c = 0; c < channels; c++) near[c] = shift[c / width];
         if (far) NAME(group_moments)(x, near, sizes + 1, numbers[0], scale, mean, inverse);
+        for (isize k = 0; k < groups; k++)
+            if (NAME(is_doubtful)((double)shift[k] + mean[k], inverse[k]) &&
+                NAME(is_regular)(x + k * width * sizes[3], sizes[1], channels * sizes[3], width * sizes[3]))
+                *OUT(unsigned char, 9) = 0;
         for (isize c = 0; c < channels; c++) {
             scale[c] = (double)gamma[c] * inverse[c / width];
             bias[c] = (double)beta[c] - scale[c] * mean[c / width];

@@ -105,6 +105,13 @@ COMPARED_BY = {
     'tiles.size_wanted': 'kernels/test_winograd.py::test_larger_tiles_have_to_be_asked_for',
     '_windows.numbers_of': 'kernels/test_pooling.py::test_numbers_for_compiled_kernels',
     'normalization.channels_of': 'kernels/test_normalization.py::test_laying_and_its_inverse',
+    **dict.fromkeys(
+        [f'huge_parts.{n}' for n in ('among', 'by_variance', 'itself', 'without')],
+        'kernels/test_normalization.py::test_huge_parts_are_found_by_deviations_or_variances',
+    ),
+    'huge_parts.standardized': 'kernels/test_normalization.py::test_huge_parts_are_normalized',
+    'huge_parts.moments': 'kernels/test_normalization.py::test_huge_parts_are_normalized',
+    'huge_parts.into_range': 'kernels/test_normalization.py::test_huge_parts_are_brought_into_range',
     'rnn.spans_of': 'kernels/test_rnn.py::test_spans',
     'rnn.layer_forward': 'kernels/test_rnn.py::test_forward',
     'rnn.layer_backward': 'kernels/test_rnn.py::test_backward',
