@@ -28,7 +28,7 @@
 #undef LARGE
 #undef FAR_MEAN
 #undef EPS
-#define LARGE (IS_SINGLE ? 0x1p48 : 0x1p400)
+#define LARGE (IS_SINGLE ? 0x1p40 : 0x1p400)
 #define FAR_MEAN (IS_SINGLE ? 0x1p32 : 0x1p72)
 #define EPS 1e-5
 
@@ -43,19 +43,36 @@ static int NAME(is_regular)(const T *x, isize outer, isize stride, isize count) 
     return some;
 }
 
+/* Whether squares may have overflowed, or rounding is all that a deviation consists of. */
 INLINED int NAME(is_doubtful)(double mean, double inverse) {
     return !(inverse * LARGE > 1) || !(fabs(mean) * inverse < FAR_MEAN);
 }
 
+/* Whether some rows are doubtful and regular; means may be NULL. */
+static int NAME(have_huge_rows)(const T *x, const T *means, const T *inverses, isize rows, isize columns) {
+    int some = 0;
+    for (isize r = 0; r < rows; r++) some |= !(inverses[r] * (T)LARGE > 1);
+    for (isize r = 0; means && r < rows; r++) {
+        const T far = means[r] * inverses[r];
+        some |= !(far < (T)FAR_MEAN) | !(-far < (T)FAR_MEAN);
+    }
+    for (isize r = 0; some && r < rows; r++)
+        if (NAME(is_doubtful)(means ? means[r] : 0, inverses[r]) && NAME(is_regular)(x + r * columns, 1, 0, columns))
+            return 1;
+    return 0;
+}
+
+/* The same by the variance, if eps is not known. */
 INLINED int NAME(is_doubtful_square)(double mean, double var) {
-    return !(var < LARGE * LARGE) || !(mean * mean < FAR_MEAN * FAR_MEAN * (var + EPS));
+    return !(var < LARGE * LARGE) | !(mean * mean < FAR_MEAN * FAR_MEAN * (var + EPS));
 }
 
 /* --- rows --- */
 
 /* Rows (x - mean) / sqrt(var + eps) gamma + beta. The mean is that of T and what rounding leaves of it. Without beta no
    mean is subtracted, and none is written. Results y, mean, rest, 1 / sqrt(var + eps); sizes rows, columns; eps. */
-KERNEL(normalize_rows) {
+APART static void NAME(normalize_each)(char *const *const arrays, const isize *const sizes,
+                                       const double *const numbers) {
     const isize columns = sizes[1];
     const T *const gamma = IN(T, 1), *const beta = IN(T, 2);
     for (isize r = 0; r < sizes[0]; r++) {
@@ -70,7 +87,6 @@ KERNEL(normalize_rows) {
         left /= (double)columns;
         const double var = squares - left * left, inverse = 1 / sqrt((var < 0 ? 0 : var) + numbers[0]);
         const T rest = (T)left, scale = (T)inverse;
-        if (NAME(is_doubtful)(mean, inverse) && NAME(is_regular)(x, 1, 0, columns)) *OUT(unsigned char, 7) = 0;
         if (beta)
             for (isize i = 0; i < columns; i++) y[i] = (x[i] - mean - rest) * (scale * gamma[i]) + beta[i];
         else
@@ -78,6 +94,12 @@ KERNEL(normalize_rows) {
         if (beta) OUT(T, 4)[r] = mean, OUT(T, 5)[r] = rest;
         OUT(T, 6)[r] = scale;
     }
+}
+
+KERNEL(normalize_rows) {
+    NAME(normalize_each)(arrays, sizes, numbers);
+    const T *const means = IN(T, 2) ? OUT(T, 4) : NULL;
+    *OUT(unsigned char, 7) = !NAME(have_huge_rows)(IN(T, 0), means, OUT(T, 6), sizes[0], sizes[1]);
 }
 
 /* Adds the sums of g z and g over some rows to those of columns, where z = (x - mean - rest) inverse. */
@@ -255,7 +277,9 @@ KERNEL(channel_moments) {
         NAME(sum_channels)(NULL, IN(T, 0), shift, sizes, mean, var);
         NAME(divide_moments)(channels, size, mean, var);
     }
-    for (isize c = 0; c < channels; c++)
+    int some = 0;
+    for (isize c = 0; c < channels; c++) some |= NAME(is_doubtful_square)((double)shift[c] + mean[c], var[c]);
+    for (isize c = 0; some && c < channels; c++)
         if (NAME(is_doubtful_square)((double)shift[c] + mean[c], var[c]) &&
             NAME(is_regular)(IN(T, 0) + c * sizes[2], sizes[0], channels * sizes[2], sizes[2]))
             *OUT(unsigned char, 4) = 0;

@@ -19,9 +19,9 @@ import numpy
 
 #: A part is huge from this deviation on, by dtype: far from where squares of elements overflow, or products with the
 #: square of the inverse deviation lose digits by underflow (``_native/normalization.h`` has the same numbers).
-LARGE = {'f': 2.0**48, 'd': 2.0**400}
+LARGE = {'f': 2.0**40, 'd': 2.0**400}
 #: It also is if its mean is this many deviations from zero: then it is constant, and differences are rounding errors.
-FAR = {'f': 2.0**32, 'd': 2.0**72}
+FAR_MEAN = {'f': 2.0**32, 'd': 2.0**72}
 #: Second derivatives have the fifth power of the inverse deviation: elements from which on they are scaled.
 LARGE_TWICE = {'f': 2.0**20, 'd': 2.0**60}
 #: Stands for eps where it is not known.
@@ -83,7 +83,7 @@ def among(
         eps: added to the variance.
         centred: whether means are subtracted.
     """
-    large, far = (limit.get(x.dtype.char, math.inf) for limit in (LARGE, FAR))
+    large, far = (limit.get(x.dtype.char, math.inf) for limit in (LARGE, FAR_MEAN))
     if not inv_std.size or (_least(inv_std) * large > 1 and (mean is None or _norm(mean * inv_std) < far)):
         return None
     doubtful = ~(inv_std * large > 1)
@@ -107,7 +107,7 @@ def _norm(x: Any) -> float:
 
 def by_variance(x: Any, parts: Callable[[Any], Any], var: Any, mean: Any) -> Any:
     """The mask of the huge parts of an array, as in :func:`among`, but by variances; None if there are none."""
-    large, far = (limit.get(x.dtype.char, math.inf) ** 2 for limit in (LARGE, FAR))
+    large, far = (limit.get(x.dtype.char, math.inf) ** 2 for limit in (LARGE, FAR_MEAN))
     if not var.size or (mean is None and var.item(var.argmax()) < large):
         return None
     doubtful = ~(var < large)
