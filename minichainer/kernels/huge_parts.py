@@ -13,9 +13,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy
+
+from minichainer._native import library
+
+F = TypeVar('F', bound=Callable[..., Any])
 
 #: A part is huge from this deviation on, by dtype: far from where squares of elements overflow, or products with the
 #: square of the inverse deviation lose digits by underflow (``_native/normalization.h`` has the same numbers).
@@ -26,6 +30,16 @@ FAR_MEAN = {'f': 2.0**32, 'd': 2.0**72}
 LARGE_TWICE = {'f': 2.0**20, 'd': 2.0**60}
 #: Stands for eps where it is not known.
 _EPS = 1e-5
+
+_errstate = numpy.errstate(over='ignore', invalid='ignore', divide='ignore')
+
+
+def as_quiet_as_compiled(body: F) -> F:
+    """Decorator of what computes when a compiled kernel has declined: then it does not warn of overflow, either.
+
+    Without compiled kernels NumPy warns, because another errstate makes small arrays 8 % slower.
+    """
+    return body if library.kernels is None else _errstate(body)
 
 
 class HugeParts(NamedTuple):
@@ -83,8 +97,9 @@ def among(
         eps: added to the variance.
         centred: whether means are subtracted.
     """
-    large, far = (limit.get(x.dtype.char, math.inf) for limit in (LARGE, FAR_MEAN))
-    if not inv_std.size or (_least(inv_std) * large > 1 and (mean is None or _norm(mean * inv_std) < far)):
+    large, far = LARGE.get(x.dtype.char, math.inf), FAR_MEAN.get(x.dtype.char, math.inf)
+    least = inv_std.item(inv_std.argmin()) if inv_std.size else math.inf  # or NaN, in a quarter of min's time
+    if least * large > 1 and (mean is None or _norm(mean * inv_std) < far):
         return None
     doubtful = ~(inv_std * large > 1)
     if mean is not None:
@@ -93,21 +108,14 @@ def among(
     return None if mask is None else standardized(parts(x), mask, eps, centred)
 
 
-def _least(x: Any) -> Any:
-    """The least element, or NaN, in a quarter of min's time."""
-    return x.item(x.argmin())
-
-
 def _norm(x: Any) -> float:
     """At least the largest absolute value; NaN if there is one."""
-    x = x.ravel('K')
-    with numpy.errstate(over='ignore', invalid='ignore'):
-        return math.sqrt(x.dot(x))
+    return math.sqrt(numpy.vdot(x, x))
 
 
 def by_variance(x: Any, parts: Callable[[Any], Any], var: Any, mean: Any) -> Any:
     """The mask of the huge parts of an array, as in :func:`among`, but by variances; None if there are none."""
-    large, far = (limit.get(x.dtype.char, math.inf) ** 2 for limit in (LARGE, FAR_MEAN))
+    large, far = LARGE.get(x.dtype.char, math.inf) ** 2, FAR_MEAN.get(x.dtype.char, math.inf) ** 2
     if not var.size or (mean is None and var.item(var.argmax()) < large):
         return None
     doubtful = ~(var < large)
@@ -168,6 +176,7 @@ def _shift_and_scale(x: Any, axes: tuple[int, ...], centred: bool) -> tuple[Any,
     return numpy.where(constant, low, x.dtype.type(0)), numpy.where(constant, x.dtype.type(1), scale)
 
 
+@_errstate
 def into_range(xp: Any, x: Any, axes: tuple[int, ...], centred: bool) -> Any:
     """A shift and a scale by which second derivatives of a normalization are in range; None if they are without.
 

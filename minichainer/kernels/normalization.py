@@ -16,6 +16,7 @@ import numpy
 from minichainer._native.library import kernels as native
 from minichainer.kernels import huge_parts
 from minichainer.kernels._dispatch import DECLINED, kernel
+from minichainer.kernels.conditions import somewhere
 from minichainer.kernels.cuda import normalization as cuda
 from minichainer.kernels.precision import in_float32
 
@@ -212,7 +213,7 @@ def moments(xp: Any, laid: Any, channels: Channels) -> Moments:
     """
     mean, var = _plain_moments(xp, laid, channels, None)
     far = mean * mean > FAR * FAR * var
-    if not far.any():
+    if not somewhere(xp, far):
         return Moments(None, mean, var)
     shift = mean.astype(laid.dtype)
     mean, var = _plain_moments(xp, laid, channels, shift)
@@ -220,7 +221,7 @@ def moments(xp: Any, laid: Any, channels: Channels) -> Moments:
 
 
 @moments.on('numpy')
-@numpy.errstate(over='ignore', invalid='ignore', divide='ignore')
+@huge_parts.as_quiet_as_compiled
 def _moments_numpy(xp: Any, laid: Any, channels: Channels) -> Moments:
     found = moments.generic(xp, laid, channels)
     mean = None if found.shift is None else found.true_mean

@@ -54,8 +54,8 @@ def normalize_rows(xp: Any, x: Any, gamma: Any, beta: Any, eps: float) -> tuple[
     dtype, x = x.dtype, _contiguous(in_float32(x))
     gamma, beta = (None if v is None else v.astype(x.dtype, copy=False) for v in (gamma, beta))
     size = max(x.shape[1], 1)
-    over = xp.full(x.shape[1], 1.0 / size, x.dtype)
-    mean = None if beta is None else x @ over
+    over = None if beta is None else xp.full(x.shape[1], 1.0 / size, x.dtype)
+    mean = None if over is None else x @ over
     y, rest, inv_std = xp.empty(x.shape, x.dtype), None, xp.empty(len(x), x.dtype)
     for piece in pieces(xp, x):
         out = y[piece]
@@ -64,7 +64,7 @@ def normalize_rows(xp: Any, x: Any, gamma: Any, beta: Any, eps: float) -> tuple[
         if mean is not None:
             left = centre @ over
             square = left * left
-            var = xp.where(xp.isinf(var), var, xp.maximum(var - square, 0))  # not infinity - infinity
+            var = xp.maximum(var - square, 0)
             if somewhere(xp, square > _TINY * var):
                 rest = xp.zeros_like(mean) if rest is None else rest
                 rest[piece] = left
@@ -77,11 +77,11 @@ def normalize_rows(xp: Any, x: Any, gamma: Any, beta: Any, eps: float) -> tuple[
 
 
 @normalize_rows.on('numpy')
-@numpy.errstate(over='ignore', invalid='ignore', divide='ignore')
+@huge_parts.as_quiet_as_compiled
 def _normalize_rows_numpy(xp: Any, x: Any, gamma: Any, beta: Any, eps: float) -> tuple[Any, RowMoments]:
     y, moments = normalize_rows.generic(xp, x, gamma, beta, eps)
     mean = None if moments.rest is None else moments.mean
-    huge = huge_parts.among(in_float32(x), huge_parts.itself, moments.inv_std, mean, eps, beta is not None)
+    huge = huge_parts.among(x, huge_parts.itself, moments.inv_std, mean, eps, beta is not None)
     if huge is None:
         return y, moments
     zeros = huge_parts.without(x, huge_parts.itself, huge.mask)
@@ -333,12 +333,12 @@ def normalize_groups(xp: Any, x: Any, groups: Groups, gamma: Any, beta: Any, eps
 
 
 @normalize_groups.on('numpy')
-@numpy.errstate(over='ignore', invalid='ignore', divide='ignore')
+@huge_parts.as_quiet_as_compiled
 def _normalize_groups_numpy(
     xp: Any, x: Any, groups: Groups, gamma: Any, beta: Any, eps: float
 ) -> tuple[Any, GroupMoments]:
     y, moments = normalize_groups.generic(xp, x, groups, gamma, beta, eps)
-    huge = huge_parts.among(x, groups.parts, moments.inv_std, moments.mean + moments.shift, eps)
+    huge = huge_parts.among(x, groups.parts, moments.inv_std, moments.shift, eps)
     if huge is None:
         return y, moments
     zeros = huge_parts.without(x, groups.parts, huge.mask)
@@ -385,7 +385,7 @@ def _group_moments(xp: Any, x: Any, groups: Groups, channels: int) -> tuple[Any,
     size = max(x.size // max(len(x) * groups.groups, 1), 1)
     mean = groups.total(groups.sums(xp, x)) / size
     var = groups.total(groups.products(xp, x, x)) / size
-    return mean, xp.where(xp.isinf(var), var, xp.maximum(var - mean * mean, 0))  # not infinity - infinity
+    return mean, xp.maximum(var - mean * mean, 0)
 
 
 @kernel

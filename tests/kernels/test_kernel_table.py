@@ -109,6 +109,7 @@ COMPARED_BY = {
         [f'huge_parts.{n}' for n in ('among', 'by_variance', 'itself', 'without')],
         'kernels/test_normalization.py::test_huge_parts_are_found_by_deviations_or_variances',
     ),
+    'huge_parts.as_quiet_as_compiled': 'kernels/test_normalization.py::test_nothing_warns_of_overflow',
     'huge_parts.standardized': 'kernels/test_normalization.py::test_huge_parts_are_normalized',
     'huge_parts.moments': 'kernels/test_normalization.py::test_huge_parts_are_normalized',
     'huge_parts.into_range': 'kernels/test_normalization.py::test_huge_parts_are_brought_into_range',

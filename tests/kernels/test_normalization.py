@@ -236,3 +236,14 @@ def test_compiled_kernels_have_the_same_limits(dtype: str) -> None:
         assert (samples.normalize_groups.bodies['native'](np, *groups) is not DECLINED) == is_taken
         found = kernels.channels_of(x, (1,))
         assert (kernels.moments.bodies['native'](np, found.lay(x), found) is not DECLINED) == is_taken
+
+
+def test_nothing_warns_of_overflow(monkeypatch: pytest.MonkeyPatch) -> None:
+    def body() -> Any:
+        return np.float64(1e200) * np.float64(1e200)
+
+    monkeypatch.setattr(library, 'kernels', None)
+    with pytest.warns(RuntimeWarning, match='overflow'):
+        huge_parts.as_quiet_as_compiled(body)()
+    monkeypatch.setattr(library, 'kernels', ())
+    assert huge_parts.as_quiet_as_compiled(body)() == np.inf
