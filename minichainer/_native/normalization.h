@@ -24,13 +24,13 @@
 #define FAR 2.0
 
 /* Kernels that compute deviations do not take arrays with regular parts whose deviation is that large, or whose mean is
-   that many deviations from zero (kernels/huge_parts.py says why); EPS stands for eps where it is not known. */
+   that many deviations from zero, with inverse deviations up to the last number (kernels/huge_parts.py says why). */
 #undef LARGE
 #undef FAR_MEAN
-#undef EPS
+#undef MOST
 #define LARGE (IS_SINGLE ? 0x1p40 : 0x1p400)
 #define FAR_MEAN (IS_SINGLE ? 0x1p32 : 0x1p72)
-#define EPS 1e-5
+#define MOST 0x1p9
 
 /* Whether a part, of count elements at each of outer places, is finite and not 0. */
 static int NAME(is_regular)(const T *x, isize outer, isize stride, isize count) {
@@ -45,7 +45,7 @@ static int NAME(is_regular)(const T *x, isize outer, isize stride, isize count) 
 
 /* Whether squares may have overflowed, or rounding is all that a deviation consists of. */
 INLINED int NAME(is_doubtful)(double mean, double inverse) {
-    return !(inverse * LARGE > 1) || !(fabs(mean) * inverse < FAR_MEAN);
+    return !(inverse * LARGE > 1) || !(fabs(mean) * (inverse < MOST ? inverse : MOST) < FAR_MEAN);
 }
 
 /* Whether some rows are doubtful and regular; means may be NULL. */
@@ -53,7 +53,7 @@ static int NAME(have_huge_rows)(const T *x, const T *means, const T *inverses, i
     int some = 0;
     for (isize r = 0; r < rows; r++) some |= !(inverses[r] * (T)LARGE > 1);
     for (isize r = 0; means && r < rows; r++) {
-        const T far = means[r] * inverses[r];
+        const T far = means[r] * (inverses[r] < (T)MOST ? inverses[r] : (T)MOST);
         some |= !(far < (T)FAR_MEAN) | !(-far < (T)FAR_MEAN);
     }
     for (isize r = 0; some && r < rows; r++)
@@ -64,7 +64,7 @@ static int NAME(have_huge_rows)(const T *x, const T *means, const T *inverses, i
 
 /* The same by the variance, if eps is not known. */
 INLINED int NAME(is_doubtful_square)(double mean, double var) {
-    return !(var < LARGE * LARGE) | !(mean * mean < FAR_MEAN * FAR_MEAN * (var + EPS));
+    return !(var < LARGE * LARGE) | !(mean * mean < FAR_MEAN * FAR_MEAN * (var + 1 / (MOST * MOST)));
 }
 
 /* --- rows --- */

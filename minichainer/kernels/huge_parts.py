@@ -28,8 +28,8 @@ LARGE = {'f': 2.0**40, 'd': 2.0**400}
 FAR_MEAN = {'f': 2.0**32, 'd': 2.0**72}
 #: Second derivatives have the fifth power of the inverse deviation: elements from which on they are scaled.
 LARGE_TWICE = {'f': 2.0**20, 'd': 2.0**60}
-#: Stands for eps where it is not known.
-_EPS = 1e-5
+#: Inverse deviations count up to here, as if eps were 4e-6: with an eps of 0 those of constants are infinite.
+_MOST = 2.0**9
 
 _errstate = numpy.errstate(over='ignore', invalid='ignore', divide='ignore')
 
@@ -97,13 +97,15 @@ def among(
         eps: added to the variance.
         centred: whether means are subtracted.
     """
+    if not inv_std.size:
+        return None
     large, far = LARGE.get(x.dtype.char, math.inf), FAR_MEAN.get(x.dtype.char, math.inf)
-    least = inv_std.item(inv_std.argmin()) if inv_std.size else math.inf  # or NaN, in a quarter of min's time
-    if least * large > 1 and (mean is None or _norm(mean * inv_std) < far):
+    least = inv_std.item(inv_std.argmin())  # or NaN, in a quarter of min's time
+    if least * large > 1 and (mean is None or _norm(mean) * min(inv_std.item(inv_std.argmax()), _MOST) < far):
         return None
     doubtful = ~(inv_std * large > 1)
     if mean is not None:
-        doubtful |= ~(abs(mean * inv_std) < far)
+        doubtful |= ~(abs(mean) * numpy.minimum(inv_std, _MOST) < far)
     mask = _mask_of(parts(x), doubtful)
     return None if mask is None else standardized(parts(x), mask, eps, centred)
 
@@ -120,7 +122,7 @@ def by_variance(x: Any, parts: Callable[[Any], Any], var: Any, mean: Any) -> Any
         return None
     doubtful = ~(var < large)
     if mean is not None:
-        doubtful |= ~(mean * mean < far * (var + _EPS))
+        doubtful |= ~(mean * mean < far * (var + _MOST**-2))
     return _mask_of(parts(x), doubtful)
 
 
