@@ -17,6 +17,12 @@
 #else
 #define INLINED static inline
 #endif
+/* Functions whose loops the compiler should not mix with those of the caller. */
+#if defined(__GNUC__)
+#define APART __attribute__((noinline))
+#else
+#define APART
+#endif
 /* Before a loop whose steps do not depend on each other, where the compiler cannot see it. */
 #if defined(__clang__)
 #define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")

@@ -3,15 +3,15 @@
    Rows are normalized each by itself. Channels are those of an array (outer, channels, inner), which are its sizes;
    where inner is 1, they are computed side by side, a few ones several times. Sums are summed as sums.h says. */
 #define NORMALIZATION(BOTH, SINGLE)                   \
-    BOTH(normalize_rows, "TTT?>TT?T?T:nns")           \
+    BOTH(normalize_rows, "TTT?>TT?T?T!:nns")           \
     BOTH(rows_gradient, "TTTT?T?T>TTTd:nn")           \
-    BOTH(channel_moments, "T>Tdd:nnn")                \
+    BOTH(channel_moments, "T>Tdd!:nnn")                \
     BOTH(channel_sums, "TTT?>dd:nnn")                 \
     BOTH(scale_channels, "TT?dd>T:nnn")               \
     BOTH(combine_channels, "TTT?ddd>T:nnn")           \
     BOTH(affine_of_channels, "TTdd>dd:ns")            \
     BOTH(gradient_coefficients, "Tdddd>dddd:nn")      \
-    BOTH(normalize_groups, "TTT>TTddTd:nnnnns")       \
+    BOTH(normalize_groups, "TTT>TTddTd!:nnnnns")       \
     BOTH(groups_gradient, "TTTTdd>TddTd:nnnnn")
 
 /* Columns side by side, rows whose columns are summed while they are in a cache, and the number of standard deviations
@@ -23,11 +23,56 @@
 #define FEW_ROWS 16
 #define FAR 2.0
 
+/* Kernels that compute deviations do not take arrays with regular parts whose deviation is that large, or whose mean is
+   that many deviations from zero, with inverse deviations up to the last number (kernels/huge_parts.py says why). */
+#undef LARGE
+#undef FAR_MEAN
+#undef MOST
+#define LARGE (IS_SINGLE ? 0x1p40 : 0x1p400)
+#define FAR_MEAN (IS_SINGLE ? 0x1p32 : 0x1p72)
+#define MOST 0x1p9
+
+/* Whether a part, of count elements at each of outer places, is finite and not 0. */
+static int NAME(is_regular)(const T *x, isize outer, isize stride, isize count) {
+    int some = 0;
+    for (isize o = 0; o < outer; o++, x += stride)
+        for (isize i = 0; i < count; i++) {
+            if (!isfinite(x[i])) return 0;
+            some |= x[i] != 0;
+        }
+    return some;
+}
+
+/* Whether squares may have overflowed, or rounding is all that a deviation consists of. */
+INLINED int NAME(is_doubtful)(double mean, double inverse) {
+    return !(inverse * LARGE > 1) || !(fabs(mean) * (inverse < MOST ? inverse : MOST) < FAR_MEAN);
+}
+
+/* Whether some rows are doubtful and regular; means may be NULL. */
+static int NAME(have_huge_rows)(const T *x, const T *means, const T *inverses, isize rows, isize columns) {
+    int some = 0;
+    for (isize r = 0; r < rows; r++) some |= !(inverses[r] * (T)LARGE > 1);
+    for (isize r = 0; means && r < rows; r++) {
+        const T far = means[r] * (inverses[r] < (T)MOST ? inverses[r] : (T)MOST);
+        some |= !(far < (T)FAR_MEAN) | !(-far < (T)FAR_MEAN);
+    }
+    for (isize r = 0; some && r < rows; r++)
+        if (NAME(is_doubtful)(means ? means[r] : 0, inverses[r]) && NAME(is_regular)(x + r * columns, 1, 0, columns))
+            return 1;
+    return 0;
+}
+
+/* The same by the variance, if eps is not known. */
+INLINED int NAME(is_doubtful_square)(double mean, double var) {
+    return !(var < LARGE * LARGE) | !(mean * mean < FAR_MEAN * FAR_MEAN * (var + 1 / (MOST * MOST)));
+}
+
 /* --- rows --- */
 
 /* Rows (x - mean) / sqrt(var + eps) gamma + beta. The mean is that of T and what rounding leaves of it. Without beta no
    mean is subtracted, and none is written. Results y, mean, rest, 1 / sqrt(var + eps); sizes rows, columns; eps. */
-KERNEL(normalize_rows) {
+APART static void NAME(normalize_each)(char *const *const arrays, const isize *const sizes,
+                                       const double *const numbers) {
     const isize columns = sizes[1];
     const T *const gamma = IN(T, 1), *const beta = IN(T, 2);
     for (isize r = 0; r < sizes[0]; r++) {
@@ -49,6 +94,12 @@ KERNEL(normalize_rows) {
         if (beta) OUT(T, 4)[r] = mean, OUT(T, 5)[r] = rest;
         OUT(T, 6)[r] = scale;
     }
+}
+
+KERNEL(normalize_rows) {
+    NAME(normalize_each)(arrays, sizes, numbers);
+    const T *const means = IN(T, 2) ? OUT(T, 4) : NULL;
+    *OUT(unsigned char, 7) = !NAME(have_huge_rows)(IN(T, 0), means, OUT(T, 6), sizes[0], sizes[1]);
 }
 
 /* Adds the sums of g z and g over some rows to those of columns, where z = (x - mean - rest) inverse. */
@@ -222,9 +273,16 @@ KERNEL(channel_moments) {
         shift[c] = isfinite(mean[c]) ? (T)mean[c] : 0;
         mean[c] -= (double)shift[c];
     }
-    if (!far) return;
-    NAME(sum_channels)(NULL, IN(T, 0), shift, sizes, mean, var);
-    NAME(divide_moments)(channels, size, mean, var);
+    if (far) {
+        NAME(sum_channels)(NULL, IN(T, 0), shift, sizes, mean, var);
+        NAME(divide_moments)(channels, size, mean, var);
+    }
+    int some = 0;
+    for (isize c = 0; c < channels; c++) some |= NAME(is_doubtful_square)((double)shift[c] + mean[c], var[c]);
+    for (isize c = 0; some && c < channels; c++)
+        if (NAME(is_doubtful_square)((double)shift[c] + mean[c], var[c]) &&
+            NAME(is_regular)(IN(T, 0) + c * sizes[2], sizes[0], channels * sizes[2], sizes[2]))
+            *OUT(unsigned char, 4) = 0;
 }
 
 /* What combine makes of each element: (d g + b (x - shift)) a + c with one number of each kind for each channel; d may
@@ -363,6 +421,10 @@ KERNEL(normalize_groups) {
         }
         for (isize c = 0; c < channels; c++) near[c] = shift[c / width];
         if (far) NAME(group_moments)(x, near, sizes + 1, numbers[0], scale, mean, inverse);
+        for (isize k = 0; k < groups; k++)
+            if (NAME(is_doubtful)((double)shift[k] + mean[k], inverse[k]) &&
+                NAME(is_regular)(x + k * width * sizes[3], sizes[1], channels * sizes[3], width * sizes[3]))
+                *OUT(unsigned char, 9) = 0;
         for (isize c = 0; c < channels; c++) {
             scale[c] = (double)gamma[c] * inverse[c / width];
             bias[c] = (double)beta[c] - scale[c] * mean[c / width];

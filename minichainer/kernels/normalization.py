@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 import numpy
 
 from minichainer._native.library import kernels as native
+from minichainer.kernels import huge_parts
 from minichainer.kernels._dispatch import DECLINED, kernel
+from minichainer.kernels.conditions import somewhere
 from minichainer.kernels.cuda import normalization as cuda
 from minichainer.kernels.precision import in_float32
 
@@ -74,6 +76,10 @@ class Channels(NamedTuple):
         count = self.outer * self.inner * self.channels
         return laid.size == count != 0 and all([v is None or v.size == self.channels for v in numbers])
 
+    def parts(self, laid: Any) -> Any:
+        """A laid array as (channels, outer, inner); a view if it is contiguous."""
+        return laid.reshape(self.outer, self.channels, self.inner).swapaxes(0, 1)
+
     def spread(self, values: Any) -> Any:
         """One value per channel, to broadcast against the result of :meth:`lay`."""
         if self.inner != 1:
@@ -130,12 +136,15 @@ def pieces(xp: Any, x: Any) -> Iterator[slice]:
 class Moments(NamedTuple):
     """Statistics of channels, float64 arrays (channels,).
 
-    ``mean`` is the mean of the elements minus ``shift``, which is None where no shift is needed.
+    ``mean`` is the mean of the elements minus ``shift``, which is None where no shift is needed. ``huge`` is a mask
+    of the channels whose elements are too large for their squares, None if there are none; ``var`` may be infinite
+    there.
     """
 
     shift: Any
     mean: Any
     var: Any
+    huge: Any = None
 
     @property
     def true_mean(self) -> Any:
@@ -204,11 +213,24 @@ def moments(xp: Any, laid: Any, channels: Channels) -> Moments:
     """
     mean, var = _plain_moments(xp, laid, channels, None)
     far = mean * mean > FAR * FAR * var
-    if not far.any():
+    if not somewhere(xp, far):
         return Moments(None, mean, var)
     shift = mean.astype(laid.dtype)
     mean, var = _plain_moments(xp, laid, channels, shift)
     return Moments(shift, mean, var)
+
+
+@moments.on('numpy')
+@huge_parts.as_quiet_as_compiled
+def _moments_numpy(xp: Any, laid: Any, channels: Channels) -> Moments:
+    found = moments.generic(xp, laid, channels)
+    mean = None if found.shift is None else found.true_mean
+    mask = huge_parts.by_variance(laid, channels.parts, found.var, mean)
+    if mask is None:
+        return found
+    shift, mean, var, _ = moments(xp, huge_parts.without(laid, channels.parts, mask), channels)
+    mean[mask], var[mask] = huge_parts.moments(channels.parts(laid), mask)
+    return Moments(shift, mean, var, mask)
 
 
 @moments.on_native
@@ -267,10 +289,30 @@ def normalize(xp: Any, x: Any, gamma: Any, beta: Any, known: Statistics, eps: fl
     Returns:
         Array of x's shape, dtype and layout.
     """
-    channels, (shift, mean, var) = known
-    scale, bias = affine_of_channels(xp, gamma.reshape(-1), beta.reshape(-1), mean, var, eps)
-    y = scale_channels(xp, in_float32(channels.lay(x)), channels, shift, scale, bias)
-    return channels.unlay(y).astype(x.dtype, copy=False)
+    normalized = _laid_normalized if known.moments.huge is None else _normalized_with_huge
+    y = normalized(xp, in_float32(known.channels.lay(x)), gamma.reshape(-1), beta.reshape(-1), known, eps)
+    return known.channels.unlay(y).astype(x.dtype, copy=False)
+
+
+def _laid_normalized(xp: Any, laid: Any, gamma: Any, beta: Any, known: Statistics, eps: float) -> Any:
+    channels, (shift, mean, var, _) = known
+    scale, bias = affine_of_channels(xp, gamma, beta, mean, var, eps)
+    return scale_channels(xp, laid, channels, shift, scale, bias)
+
+
+def _normalized_with_huge(xp: Any, laid: Any, gamma: Any, beta: Any, known: Statistics, eps: float) -> Any:
+    parts, (zeros, ordinary) = known.channels.parts, _without_huge(laid, known)
+    y = _laid_normalized(xp, zeros, gamma, beta, ordinary, eps)
+    huge = huge_parts.standardized(parts(laid), known.moments.huge, eps)
+    huge.write(parts(y), gamma[:, None, None], beta[:, None, None])
+    return y
+
+
+def _without_huge(laid: Any, known: Statistics) -> tuple[Any, Statistics]:
+    """A laid array with zeros for huge channels, and statistics that make zeros of these."""
+    channels, (shift, mean, var, mask) = known
+    ordinary = Moments(shift, numpy.where(mask, 0.0, mean), numpy.where(mask, 1.0, var))
+    return huge_parts.without(laid, channels.parts, mask), Statistics(channels, ordinary)
 
 
 @kernel
@@ -322,16 +364,32 @@ def normalize_gradients(
         of_x: whether the gradient of x is wanted.
     """
     channels, moments = known
-    laid, g, gx = in_float32(channels.lay(x)), in_float32(channels.lay(gy)), None
+    laid, g = in_float32(channels.lay(x)), in_float32(channels.lay(gy))
+    gradients = _laid_gradients if moments.huge is None else _gradients_with_huge
+    gx, ggamma, gbeta = gradients(xp, g, laid, gamma.reshape(-1).astype('d', copy=False), known, eps, of_x)
+    if of_x:
+        gx = channels.unlay(gx).astype(x.dtype, copy=False)
+    return gx, ggamma.reshape(gamma.shape), gbeta.reshape(gamma.shape)
+
+
+def _laid_gradients(xp: Any, g: Any, laid: Any, gamma: Any, known: Statistics, eps: float, of_x: bool) -> Any:
+    """Those of :func:`normalize_gradients`; the first one is laid."""
+    channels, moments = known
     inv_std = (moments.var + eps) ** -0.5
     if of_x:
-        scale = gamma.reshape(-1).astype('d', copy=False)
-        gx, ggamma, gbeta = batch_norm_gradient(xp, g, laid, channels, moments, inv_std, scale)
-        gx = channels.unlay(gx).astype(x.dtype, copy=False)
-    else:
-        gbeta, product = sums_with(xp, g, laid, channels, moments.shift)
-        ggamma = (product - moments.mean * gbeta) * inv_std
-    return gx, ggamma.reshape(gamma.shape), gbeta.reshape(gamma.shape)
+        return batch_norm_gradient(xp, g, laid, channels, moments, inv_std, gamma)
+    gbeta, product = sums_with(xp, g, laid, channels, moments.shift)
+    return None, (product - moments.mean * gbeta) * inv_std, gbeta
+
+
+def _gradients_with_huge(xp: Any, g: Any, laid: Any, gamma: Any, known: Statistics, eps: float, of_x: bool) -> Any:
+    """The same where channels are huge."""
+    parts, (zeros, ordinary) = known.channels.parts, _without_huge(laid, known)
+    gx, ggamma, gbeta = _laid_gradients(xp, g, zeros, gamma, ordinary, eps, of_x)
+    huge = huge_parts.standardized(parts(laid), known.moments.huge, eps)
+    if of_x:
+        huge.write_gradient(parts(gx), parts(g), gamma[:, None, None])
+    return gx, ggamma + huge.products(parts(g)).sum(axis=(1, 2)), gbeta
 
 
 def normalize_by(

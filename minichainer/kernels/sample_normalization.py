@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from minichainer._native.library import kernels as native
-from minichainer.kernels import normalization
+from minichainer.kernels import huge_parts, normalization
 from minichainer.kernels._dispatch import DECLINED, kernel
 from minichainer.kernels.conditions import somewhere
 from minichainer.kernels.cuda import normalization as cuda
@@ -27,12 +27,13 @@ class RowMoments(NamedTuple):
     """Statistics of rows, arrays (rows,) of x's dtype.
 
     The mean is ``mean + rest``: the second compensates for the rounding of the first; each may be None. On a device
-    the mean is float64.
+    the mean is float64. Huge rows, None if there are none, have zeros in the others.
     """
 
     mean: Any
     rest: Any
     inv_std: Any
+    huge: huge_parts.HugeParts | None = None
 
 
 @kernel
@@ -53,8 +54,8 @@ def normalize_rows(xp: Any, x: Any, gamma: Any, beta: Any, eps: float) -> tuple[
     dtype, x = x.dtype, _contiguous(in_float32(x))
     gamma, beta = (None if v is None else v.astype(x.dtype, copy=False) for v in (gamma, beta))
     size = max(x.shape[1], 1)
-    over = xp.full(x.shape[1], 1.0 / size, x.dtype)
-    mean = None if beta is None else x @ over
+    over = None if beta is None else xp.full(x.shape[1], 1.0 / size, x.dtype)
+    mean = None if over is None else x @ over
     y, rest, inv_std = xp.empty(x.shape, x.dtype), None, xp.empty(len(x), x.dtype)
     for piece in pieces(xp, x):
         out = y[piece]
@@ -63,7 +64,7 @@ def normalize_rows(xp: Any, x: Any, gamma: Any, beta: Any, eps: float) -> tuple[
         if mean is not None:
             left = centre @ over
             square = left * left
-            var = xp.where(xp.isinf(var), var, xp.maximum(var - square, 0))  # not infinity - infinity
+            var = xp.maximum(var - square, 0)
             if somewhere(xp, square > _TINY * var):
                 rest = xp.zeros_like(mean) if rest is None else rest
                 rest[piece] = left
@@ -73,6 +74,21 @@ def normalize_rows(xp: Any, x: Any, gamma: Any, beta: Any, eps: float) -> tuple[
         if beta is not None:
             out += beta
     return y.astype(dtype, copy=False), RowMoments(mean, rest, inv_std)
+
+
+@normalize_rows.on('numpy')
+@huge_parts.as_quiet_as_compiled
+def _normalize_rows_numpy(xp: Any, x: Any, gamma: Any, beta: Any, eps: float) -> tuple[Any, RowMoments]:
+    y, moments = normalize_rows.generic(xp, x, gamma, beta, eps)
+    mean = None if moments.rest is None else moments.mean
+    huge = huge_parts.among(x, huge_parts.itself, moments.inv_std, mean, eps, beta is not None)
+    if huge is None:
+        return y, moments
+    zeros = huge_parts.without(x, huge_parts.itself, huge.mask)
+    y, moments = normalize_rows(xp, zeros, gamma, beta, eps)
+    huge.write(y, gamma, 0 if beta is None else beta)
+    moments.inv_std[huge.mask] = 0
+    return y, moments._replace(huge=huge)
 
 
 @normalize_rows.on_native
@@ -111,7 +127,7 @@ def rows_gradient(xp: Any, g: Any, x: Any, gamma: Any, moments: RowMoments) -> t
     """
     x = _contiguous(in_float32(x))
     g, gamma = (v.astype(x.dtype, copy=False) for v in (g, gamma))
-    mean, rest, inv_std = moments
+    mean, rest, inv_std, _ = moments
     over = gamma / max(x.shape[1], 1)
     gx, ggamma = xp.empty(x.shape, x.dtype), xp.zeros(x.shape[1])
     for piece in pieces(xp, x):
@@ -119,7 +135,7 @@ def rows_gradient(xp: Any, g: Any, x: Any, gamma: Any, moments: RowMoments) -> t
         if rest is not None:
             centre -= rest[piece, None]
         inv = inv_std[piece]
-        if somewhere(xp, inv == 0):  # the variance has overflowed, products with the centre could, too
+        if somewhere(xp, inv == 0):  # an element is infinite, products with the others could be, too
             centre = xp.where((inv[:, None] == 0) & xp.isfinite(centre), xp.zeros((), x.dtype), centre)
         out = xp.multiply(g[piece], centre, out=gx[piece])
         ggamma += inv @ out
@@ -131,21 +147,33 @@ def rows_gradient(xp: Any, g: Any, x: Any, gamma: Any, moments: RowMoments) -> t
     return gx, ggamma.astype(x.dtype), xp.ones(len(x), x.dtype) @ g
 
 
+@rows_gradient.on('numpy')
+def _rows_gradient_numpy(xp: Any, g: Any, x: Any, gamma: Any, moments: RowMoments) -> tuple[Any, Any, Any]:
+    huge = moments.huge
+    if huge is None:
+        return rows_gradient.generic(xp, g, x, gamma, moments)
+    zeros, plain = huge_parts.without(x, huge_parts.itself, huge.mask), moments._replace(huge=None)
+    found = rows_gradient(xp, g, zeros, gamma, plain)
+    huge.write_gradient(found[0], g, gamma)
+    found[1][...] += huge.products(g).sum(axis=0)
+    return found
+
+
 @rows_gradient.on_native
 def _rows_gradient_native(xp: Any, g: Any, x: Any, gamma: Any, moments: RowMoments) -> Any:
     rows, columns = x.shape
-    if not x.size or g.shape != x.shape or gamma.size != columns:
+    if not x.size or g.shape != x.shape or gamma.size != columns or moments.huge is not None:
         return DECLINED
-    if any([v is not None and v.size != rows for v in moments]):
+    if any([v is not None and v.size != rows for v in moments[:3]]):
         return DECLINED
     found = numpy.empty(x.shape, x.dtype), *numpy.empty((2, columns), x.dtype)
-    done = native.rows_gradient(g, x, gamma, *moments, *found, numpy.empty(2 * columns), rows, columns)
+    done = native.rows_gradient(g, x, gamma, *moments[:3], *found, numpy.empty(2 * columns), rows, columns)
     return found if done else DECLINED
 
 
 @rows_gradient.on('cuda')
 def _rows_gradient_cuda(xp: Any, g: Any, x: Any, gamma: Any, moments: RowMoments) -> tuple[Any, Any, Any]:
-    mean, _, inv_std = moments
+    mean, _, inv_std, _ = moments
     found = [xp.empty(shape, inv_std.dtype) for shape in (x.shape, gamma.shape, gamma.shape)]
     _gradients_cuda(g, x, gamma, mean, inv_std[:, None], (1,), (0,), found)
     return found[0], found[1], found[2]
@@ -207,6 +235,21 @@ class Groups(NamedTuple):
         """Expands values of groups (N, groups) to channels (N, C)."""
         return xp.repeat(values, channels // self.groups, axis=1)
 
+    def parts(self, x: Any) -> Any:
+        """A view with the axes of samples and groups before the others."""
+        n, first, second = x.shape
+        if self.last:
+            return x.reshape(n, first, self.groups, second // self.groups).swapaxes(1, 2)
+        return x.reshape(n, self.groups, first // self.groups, second)
+
+    def of_parts(self, values: Any) -> Any:
+        """Values (C,), to broadcast against :meth:`parts`."""
+        return values.reshape((self.groups, 1, -1) if self.last else (self.groups, -1, 1))
+
+    def sum_of_parts(self, values: Any) -> Any:
+        """Sums (C,) of values in the form of :meth:`parts`."""
+        return values.sum(axis=(0, 2) if self.last else (0, 3)).reshape(-1)
+
     def total(self, values: Any) -> Any:
         """Sums of values of channels (N, C) over groups, (N, groups)."""
         n, channels = values.shape
@@ -244,12 +287,14 @@ class GroupMoments(NamedTuple):
     """Statistics of groups, arrays (N, groups).
 
     ``mean`` is the mean of the elements minus ``shift``, which is zero, or near the mean if that is far from zero. On
-    a device ``shift`` is None, and the others have all axes of an array with an axis of groups.
+    a device ``shift`` is None, and the others have all axes of an array with an axis of groups. Huge groups, None if
+    there are none, have zeros in these arrays.
     """
 
     shift: Any
     mean: Any
     inv_std: Any
+    huge: huge_parts.HugeParts | None = None
 
 
 @kernel
@@ -285,6 +330,23 @@ def normalize_groups(xp: Any, x: Any, groups: Groups, gamma: Any, beta: Any, eps
         xp.multiply(part, groups.spread(scale.astype(x.dtype)), out=out)
         out += groups.spread(bias.astype(x.dtype))
     return y, moments
+
+
+@normalize_groups.on('numpy')
+@huge_parts.as_quiet_as_compiled
+def _normalize_groups_numpy(
+    xp: Any, x: Any, groups: Groups, gamma: Any, beta: Any, eps: float
+) -> tuple[Any, GroupMoments]:
+    y, moments = normalize_groups.generic(xp, x, groups, gamma, beta, eps)
+    huge = huge_parts.among(x, groups.parts, moments.inv_std, moments.shift, eps)
+    if huge is None:
+        return y, moments
+    zeros = huge_parts.without(x, groups.parts, huge.mask)
+    y, moments = normalize_groups(xp, zeros, groups, gamma, beta, eps)
+    huge.write(groups.parts(y), groups.of_parts(gamma), groups.of_parts(beta))
+    for v in moments[:3]:
+        v[huge.mask] = 0
+    return y, moments._replace(huge=huge)
 
 
 @normalize_groups.on_native
@@ -323,7 +385,7 @@ def _group_moments(xp: Any, x: Any, groups: Groups, channels: int) -> tuple[Any,
     size = max(x.size // max(len(x) * groups.groups, 1), 1)
     mean = groups.total(groups.sums(xp, x)) / size
     var = groups.total(groups.products(xp, x, x)) / size
-    return mean, xp.where(xp.isinf(var), var, xp.maximum(var - mean * mean, 0))  # not infinity - infinity
+    return mean, xp.maximum(var - mean * mean, 0)
 
 
 @kernel
@@ -349,7 +411,7 @@ def groups_gradient(
     gx, ggamma, gbeta = xp.empty(x.shape, x.dtype), xp.zeros(channels), xp.zeros(channels)
     for piece in pieces(xp, x):
         part, out = x[piece], gx[piece]
-        shift, mean, inv = [groups.to_channels(xp, v[piece], channels) for v in moments]
+        shift, mean, inv = [groups.to_channels(xp, v[piece], channels) for v in moments[:3]]
         if somewhere(xp, shift):
             part = part - groups.spread(shift)
         sums = groups.sums(xp, g[piece])
@@ -365,16 +427,30 @@ def groups_gradient(
     return gx, ggamma, gbeta
 
 
+@groups_gradient.on('numpy')
+def _groups_gradient_numpy(
+    xp: Any, g: Any, x: Any, groups: Groups, gamma: Any, moments: GroupMoments
+) -> tuple[Any, Any, Any]:
+    huge = moments.huge
+    if huge is None:
+        return groups_gradient.generic(xp, g, x, groups, gamma, moments)
+    zeros, plain = huge_parts.without(x, groups.parts, huge.mask), moments._replace(huge=None)
+    found = groups_gradient(xp, g, zeros, groups, gamma, plain)
+    huge.write_gradient(groups.parts(found[0]), groups.parts(g), groups.of_parts(gamma))
+    found[1][...] += groups.sum_of_parts(huge.products(groups.parts(g)))
+    return found
+
+
 @groups_gradient.on_native
 def _groups_gradient_native(xp: Any, g: Any, x: Any, groups: Groups, gamma: Any, moments: GroupMoments) -> Any:
     sizes = groups.sizes(x)
     if not x.size or sizes[2] % groups.groups or g.shape != x.shape or gamma.shape != (sizes[2],):
         return DECLINED
-    if any([v.shape != (len(x), groups.groups) for v in moments]):
+    if moments.huge is not None or any([v.shape != (len(x), groups.groups) for v in moments[:3]]):
         return DECLINED
     found = numpy.empty(x.shape, x.dtype), *numpy.empty((2, gamma.size))
     scratch = numpy.empty(gamma.size, x.dtype), numpy.empty(6 * gamma.size)
-    return found if native.groups_gradient(g, x, gamma, *moments, *found, *scratch, *sizes) else DECLINED
+    return found if native.groups_gradient(g, x, gamma, *moments[:3], *found, *scratch, *sizes) else DECLINED
 
 
 @groups_gradient.on('cuda')

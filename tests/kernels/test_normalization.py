@@ -9,8 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from minichainer._native import library
+from minichainer.kernels import huge_parts
 from minichainer.kernels import normalization as kernels
 from minichainer.kernels import sample_normalization as samples
+from minichainer.kernels._dispatch import DECLINED
 from minichainer.kernels.sample_normalization import Groups
 
 EPS = 1e-5
@@ -97,7 +100,7 @@ def test_many_pieces_are_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
         gradient = kernels.batch_norm_gradient(
             np, found.lay(g), found.lay(x), found, moments, moments.var, of_rows.mean[:6]
         )
-        results.append([*moments[1:], y, z, *gradient, *gradients, *of_z])
+        results.append([*moments[1:3], y, z, *gradient, *gradients, *of_z])
     for a, b, c in zip(*results, strict=True):
         np.testing.assert_allclose(a, c, rtol=1e-12, atol=1e-13)
         np.testing.assert_allclose(b, c, rtol=1e-12, atol=1e-13)
@@ -174,3 +177,73 @@ def test_rows_that_are_constant_with_a_tiny_eps_have_finite_gradients() -> None:
     np.testing.assert_array_equal(y, 1)
     gx = samples.rows_gradient(np, g, x, gamma, moments)[0]
     np.testing.assert_allclose(gx, (g - g.mean(axis=1, keepdims=True)) * 1e15, rtol=1e-6)
+
+
+# --- huge parts -----------------------------------------------------------------------------------------------------
+HUGE = np.array([[1.0, 2.0, 4.0, -3.0], [1e200, 2e200, 4e200, -3e200], [5e90, 5e90, 5e90, 5e90], [np.inf, 1, 2, 3]])
+
+
+def _deviations(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Means, and variances that overflow."""
+    with np.errstate(all='ignore'):
+        return x.mean(1), x.var(1)
+
+
+@np.errstate(over='ignore', invalid='ignore')
+def test_huge_parts_are_found_by_deviations_or_variances() -> None:
+    mean, var = _deviations(HUGE)
+    found = huge_parts.among(HUGE, huge_parts.itself, 1 / np.sqrt(var + EPS), mean, EPS)
+    assert found is not None
+    np.testing.assert_array_equal(found.mask, [False, True, True, False])
+    np.testing.assert_array_equal(huge_parts.by_variance(HUGE, huge_parts.itself, var, mean), found.mask)
+    assert huge_parts.among(HUGE[:1], huge_parts.itself, 1 / np.sqrt(var[:1] + EPS), mean[:1], EPS) is None
+    assert huge_parts.by_variance(HUGE[:1], huge_parts.itself, var[:1], mean[:1]) is None
+    assert huge_parts.by_variance(HUGE[:1], huge_parts.itself, var[:1], None) is None
+    zeros = huge_parts.without(HUGE, huge_parts.itself, found.mask)
+    np.testing.assert_array_equal(zeros, np.where(found.mask[:, None], 0, HUGE))
+
+
+def test_huge_parts_are_normalized() -> None:
+    mask = np.array([False, True, True, False])
+    found = huge_parts.standardized(HUGE, mask, EPS)
+    z = HUGE[0] - HUGE[0].mean()
+    np.testing.assert_allclose(found.z, [z / z.std(), np.zeros(4)], rtol=1e-14)
+    np.testing.assert_allclose(found.inv_std.reshape(-1), [1e-200 / z.std(), EPS**-0.5], rtol=1e-14)
+    mean, var = huge_parts.moments(HUGE, mask)
+    np.testing.assert_allclose(mean, [1e200, 5e90], rtol=1e-14)
+    np.testing.assert_array_equal(var, [np.inf, 0])
+
+
+def test_huge_parts_are_brought_into_range() -> None:
+    shift, scale = huge_parts.into_range(np, HUGE, (1,), True)
+    np.testing.assert_array_equal(shift, [[0], [0], [5e90], [0]])
+    moved = (HUGE - shift) * scale
+    np.testing.assert_array_equal(moved[[0, 2, 3]], [HUGE[0], [0] * 4, HUGE[3]])
+    assert 0.5 <= moved[1].max() < 1 and np.log2(scale[1]) % 1 == 0
+    assert huge_parts.into_range(np, HUGE[:1], (1,), True) is None
+    assert huge_parts.into_range(np, HUGE[::3], (1,), True) is None
+    assert huge_parts.into_range(None, HUGE, (1,), True) is None
+
+
+@pytest.mark.skipif(library.kernels is None, reason='without compiled kernels there is one limit')
+@pytest.mark.parametrize('dtype', 'fd')
+def test_compiled_kernels_have_the_same_limits(dtype: str) -> None:
+    ones, size = np.ones(4, dtype), huge_parts.LARGE[dtype]
+    for factor, is_taken in ((0.9, True), (1.1, False)):
+        x = np.array([[1.0, -1, 1, -1]] * 2, dtype) * np.asarray(size * factor, dtype)
+        assert (samples.normalize_rows.bodies['native'](np, x, ones, ones, EPS) is not DECLINED) == is_taken
+        groups = x[:, :, None], Groups(2, False), ones, ones, EPS
+        assert (samples.normalize_groups.bodies['native'](np, *groups) is not DECLINED) == is_taken
+        found = kernels.channels_of(x, (1,))
+        assert (kernels.moments.bodies['native'](np, found.lay(x), found) is not DECLINED) == is_taken
+
+
+def test_nothing_warns_of_overflow(monkeypatch: pytest.MonkeyPatch) -> None:
+    def body() -> Any:
+        return np.float64(1e200) * np.float64(1e200)
+
+    monkeypatch.setattr(library, 'kernels', None)
+    with pytest.warns(RuntimeWarning, match='overflow'):
+        huge_parts.as_quiet_as_compiled(body)()
+    monkeypatch.setattr(library, 'kernels', ())
+    assert huge_parts.as_quiet_as_compiled(body)() == np.inf

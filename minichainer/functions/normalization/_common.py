@@ -12,6 +12,7 @@ from minichainer.functions._arguments import Arguments, as_integer
 from minichainer.functions.array.shape import sum_to
 from minichainer.functions.math.reductions import sum as sum_
 from minichainer.functions.util._first_pass import about_to_write
+from minichainer.kernels.huge_parts import into_range
 from minichainer.kernels.normalization import move
 from minichainer.variable import Variable, as_array
 
@@ -102,7 +103,7 @@ def update_running(running: Any, decay: float, value: Any) -> None:
 
 
 def affine_gradients(
-    wanted: Sequence[bool], x: Variable, gamma: Variable, gy: Variable, axes: Any, eps: float, centered: bool = True
+    wanted: Sequence[bool], x: Variable, gamma: Variable, gy: Variable, axes: Any, eps: Any, centered: bool = True
 ) -> tuple[Variable | None, ...]:
     r"""Gradients of :math:`\gamma z + \beta`, where z is x normalized over axes, in differentiable functions.
 
@@ -116,7 +117,7 @@ def affine_gradients(
         gamma: Variable that can be broadcast against x.
         gy: gradient of the result.
         axes: axes of the statistics.
-        eps: added to the variance.
+        eps: added to the variance; a number, or an array with one number for each part.
         centered: False: nothing is subtracted, and the variance is the mean of squares.
 
     Returns:
@@ -130,6 +131,11 @@ def affine_gradients(
     gbeta = sum_to(gy, gamma.shape)
     if not any(wanted[:2]):
         return None, None, gbeta
+    moved = into_range(get_array_module(x._data), x._data, axes, centered)
+    if moved is not None:  # norm(x) with eps is norm(scale x) with scale^2 eps
+        shift, scale = moved
+        gx, *others = affine_gradients(wanted, (x - shift) * scale, gamma, gy, axes, eps * scale * scale, centered)
+        return None if gx is None else gx * scale, *others
     centre = centred(x, mean) if centered else x
     inv_std = (mean(centre * centre) + eps) ** -0.5
     z = centre * inv_std
