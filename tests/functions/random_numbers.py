@@ -23,7 +23,7 @@ KINDS = ['normal'] * 5 + ['ties', 'zeros', 'special', 'huge', 'tiny']
 #: Roundings of the dtype that a result may be off, beside what the roundings of its inputs do.
 UNITS = 64
 #: How many times what roundings of the inputs change a result may be off.
-CONDITION = 16
+CONDITION = 64
 
 
 @dataclass(frozen=True)
@@ -215,6 +215,7 @@ KNOWN: list[Known] = [
     ('normalize$|rms_norm', '[ef]', 'huge|normal|tiny', '[12]', 'a vector of one element: all but eps cancels'),
     ('softmax_cross_entropy\\[soft', '[ef]', '.*', '[12]', 'log 0 is that of the least number of the dtype'),
     ('triplet|contrastive', '[ef]', 'huge', '.', 'differences of squares that are out of range'),
+    ('(layer|group|instance|batch)_norm', '[ef]', 'huge', '2', 'scales of very different sizes cancel'),
     ('qr', '[ef]', 'huge|tiny', '.', 'columns of very different sizes'),
 ]
 
