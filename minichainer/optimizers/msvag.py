@@ -28,8 +28,8 @@ class MSVAGRule(FormulaRule):
         beta = hyperparam.beta
         correction = 1 - beta**self.t
         rho = (1 - beta) * (2 - correction) / ((1 + beta) * correction)
-        # One gradient does not determine its variance: the first step is plain momentum SGD.
-        noise = rho / (1 - rho) if self.t > 1 else 0.0
+        # One gradient does not determine its variance: the first step is plain momentum SGD, as with beta 0.
+        noise = rho / (1 - rho) if self.t > 1 and beta else 0.0
         decay = hyperparam.eta * hyperparam.weight_decay_rate or None
         return (
             1 - beta,

@@ -70,6 +70,14 @@ def test_derivatives_are_those_of_mpmath(row: Smooth) -> None:
                     close(values.array, right, dtype, row.units)
 
 
+@pytest.mark.parametrize(('a', 'b', 'right'), [(0, 1e-25, 0), (1e-30, 1e-25, -1e20), (1e25, 1e25, -1e-25)])
+def test_the_gradient_of_a_quotient_passes_no_square_of_the_divisor(a: float, b: float, right: float) -> None:
+    a, b, gy = (chainer.Variable(np.array([value], 'f')) for value in (a, b, 1))
+    (gb,) = chainer.grad([a / b], [b], [gy], enable_double_backprop=True)
+    for found in (gb, *chainer.grad([gb], [gy])):
+        close(found.array, [right], 'f', 8)
+
+
 # --- poles and reflections ------------------------------------------------------------------------------------------
 @pytest.mark.parametrize('x', [-64.25, -70.5, -1000.3, -1e5 - 0.5, -1e11 - 0.5])
 @pytest.mark.parametrize('n', [1, 2, 3, 8])

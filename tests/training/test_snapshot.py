@@ -193,6 +193,12 @@ def test_bad_arguments(make: Any, message: str) -> None:
         make()
 
 
+@pytest.mark.parametrize('option', [{'n_retains': 1}, {'autoload': True}])
+def test_files_of_a_function_of_names_cannot_be_found(option: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r'filename must be a text, such as .* got <function'):
+        extensions.snapshot(filename=lambda trainer: 'last', **option)
+
+
 def test_older_spelling_of_n_retains() -> None:
     assert extensions.snapshot_object(None, 'x', num_retain=4).n_retains == 4
 

@@ -45,7 +45,7 @@ def snapshot(
         savefun: Function ``savefun(path, target)`` that writes the file, ``target`` being a dict of arrays;
             :func:`minichainer.serializers.save_npz` when omitted.
         filename: Name of the file in the trainer's output folder; the trainer fills in its field by
-            ``filename.format(trainer)``. Or a function of the trainer.
+            ``filename.format(trainer)``. Or a function of the trainer, without ``n_retains`` and ``autoload``.
         target: Object to save; the trainer when omitted.
         condition: Function without arguments; when it returns ``False`` nothing is saved.
         writer: Writer of :mod:`minichainer.training.extensions.snapshot_writers`; not together with
@@ -64,6 +64,7 @@ def snapshot(
 
     Raises:
         TypeError: Both ``savefun`` and ``writer`` are given.
+        ValueError: ``filename`` is a function, and ``n_retains`` or ``autoload`` is given.
 
     .. admonition:: Example
 
@@ -80,6 +81,11 @@ def snapshot(
     if savefun is not None and writer is not None:
         raise TypeError(
             'snapshot: savefun and writer arguments cannot be specified together; give savefun to the writer'
+        )
+    if (autoload or n_retains > 0) and not isinstance(filename, str):
+        raise ValueError(
+            'snapshot: autoload and n_retains look for files by their name, so filename must be a text, '
+            f"such as 'snapshot_iter_{{.updater.iteration}}', got {filename!r}"
         )
     if writer is None:
         writer = SimpleWriter(save_npz if savefun is None else savefun, durable=durable)
@@ -149,8 +155,6 @@ class _Snapshot(Extension):
 
     def initialize(self, trainer: Any) -> None:
         """Loads the newest file if ``autoload``; removes old ones according to ``n_retains``."""
-        if not isinstance(self.filename, str):
-            return
         if self.autoload:
             self._load_newest(_find(self.filename, trainer.out), trainer if self._target is None else self._target)
         if self.n_retains > 0 and hasattr(self.writer, '_add_cleanup_hook'):
@@ -218,8 +222,7 @@ class _Snapshot(Extension):
         if hasattr(self.writer, 'finalize'):
             self.writer.finalize()
         if self._last_path is not None:
-            is_loaded = self.autoload and isinstance(self.filename, str)
-            print(_how_to_resume(self._last_path, is_loaded), file=sys.stderr, flush=True)
+            print(_how_to_resume(self._last_path, self.autoload), file=sys.stderr, flush=True)
 
 
 def _how_to_resume(path: str, is_loaded: bool) -> str:
