@@ -48,7 +48,7 @@ def pad_sequence(xs: Any, length: Any = None, padding: Any = 0) -> Variable:
     Raises:
         TypeError: ``xs`` is one array or Variable.
         InvalidType: shapes or dtypes do not fit, a sequence is longer than ``length``, or ``xs`` is empty.
-        ValueError: ``padding`` is NaN, and the dtype has none.
+        ValueError: ``padding`` is NaN, and the dtype an integer one; in a bool dtype it is True.
         OverflowError: ``padding`` does not have 64 bits, and the dtype is an integer one.
 
     >>> import numpy as np, minichainer.functions as F
