@@ -14,7 +14,7 @@ from tests.functions.row import ANY, Row, case
 from tests.functions.table import ROWS
 
 #: Calls of each row by default, and with the slow tests: 20 000 of all.
-FEW, MANY = 2, 60
+FEW, MANY = 1, 60
 
 
 @pytest.mark.parametrize('numbers', [range(FEW), pytest.param(range(FEW, MANY), marks=pytest.mark.slow)], ids=str)
