@@ -64,6 +64,6 @@ def about(file: Any) -> str:
             found = foreign_start(opened.read(16))
             if zipfile.is_zipfile(opened):
                 found = foreign_archive(zipfile.ZipFile(opened).namelist()) or found
-    except (OSError, TypeError, zipfile.BadZipFile):
+    except Exception:  # of a damaged archive, zipfile raises nearly everything
         return ''
     return found and f'; it {found}'

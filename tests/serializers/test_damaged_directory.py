@@ -70,3 +70,14 @@ def test_archives_with_comments_data_before_them_and_many_entries_are_read() -> 
         _npz_file.check_directory(archive)
     load_npz(io.BytesIO(b'something before' + content), other)
     np.testing.assert_array_equal(other.W.array, link.W.array)
+
+
+def test_a_version_of_zip_that_there_is_not(tmp_path: Any) -> None:
+    """Python raises NotImplementedError for it, also where only the words for the error look at the file."""
+    link, content = saved()
+    changed = bytearray(content)
+    changed[content.index(b'PK\x01\x02') + 6] = 109
+    path = tmp_path / 'model.npz'
+    path.write_bytes(bytes(changed))
+    with pytest.raises(DamagedSnapshotError, match='zip file version'):
+        load_npz(path, link)
