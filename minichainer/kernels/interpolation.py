@@ -43,8 +43,9 @@ def uninterpolated(xp: Any, y: Any, shape: tuple[int, ...], rows: Taps, columns:
 
 def _matrix(taps: Taps, size: int) -> Any:
     matrix = numpy.zeros((len(taps[0][0]), size))
-    rows = numpy.arange(len(matrix))
-    for indices, weights in taps:
+    rows, (first, its_weights), *others = numpy.arange(len(matrix)), *taps
+    matrix[rows, first] = its_weights
+    for indices, weights in others:
         matrix[rows, indices] += weights
     return matrix
 

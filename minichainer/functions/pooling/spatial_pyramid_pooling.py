@@ -11,7 +11,7 @@ from minichainer.functions._define import linear_map
 from minichainer.functions.array.joining import concat
 from minichainer.functions.array.shape import reshape
 from minichainer.functions.pooling.max_pooling_nd import max_pooling_2d
-from minichainer.kernels.precision import in_float32
+from minichainer.kernels.precision import accumulator, in_float32
 from minichainer.kernels.weighing import weighed
 from minichainer.variable import Variable, as_variable
 
@@ -94,7 +94,8 @@ def adaptive_average_pooling_2d(x: Any, outsize: Any) -> Variable:
         raise _adaptive.misfit('x of a float dtype', f'{x.dtype}')
     if x.ndim != 4 or 0 in x.shape[2:]:
         raise _adaptive.misfit('x with 4 axes, the last two of at least one pixel', f'x.shape = {x.shape}')
-    rows, columns = (_means(n, size) for n, size in zip(_sizes(outsize, x.shape[2:]), x.shape[2:], strict=True))
+    sizes = zip(_sizes(outsize, x.shape[2:]), x.shape[2:], strict=True)
+    rows, columns = (_means(n, size).astype(accumulator(x.dtype), copy=False) for n, size in sizes)
     y: Variable = weigh_axes(x, rows, columns)
     return y
 
