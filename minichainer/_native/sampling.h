@@ -20,10 +20,9 @@ INLINED T NAME(whole)(T x) { return IS_SINGLE ? (T)floorf((float)x) : (T)floor((
 /* How far rounding alone may move a point from a pixel, of so many along an axis. */
 INLINED T NAME(slack)(isize size) { return (T)(size - 1) * (IS_SINGLE ? (T)FLT_EPSILON : (T)DBL_EPSILON); }
 
-/* Whether all pixels around n points are inside; columns and rows of the points are from -1 to 1. */
-static int NAME(find_samples)(NAME(samples) *const s, const T *columns, const T *rows, isize n, isize height, isize width) {
+/* Finds the pixels around n points; columns and rows of the points are from -1 to 1. */
+static void NAME(find_samples)(NAME(samples) *const s, const T *columns, const T *rows, isize n, isize height, isize width) {
     const T across = NAME(slack)(width), down = NAME(slack)(height);
-    int32_t outside = 0;
     for (isize p = 0; p < n; p++) {
         const T column = (columns[p] + 1) * (T)(width - 1) / 2, row = (rows[p] + 1) * (T)(height - 1) / 2;
         const T left = NAME(whole)(column + across), top = NAME(whole)(row + down), u_ = column - left, v_ = row - top;
@@ -35,9 +34,18 @@ static int NAME(find_samples)(NAME(samples) *const s, const T *columns, const T 
             const int inside = i >= 0 && i < (T)height && j >= 0 && j < (T)width; /* not if it is NaN */
             s->weight[k][p] = (k >> 1 ? v : 1 - v) * (k & 1 ? u : 1 - u);
             s->place[k][p] = inside ? (int32_t)i * (int32_t)width + (int32_t)j : -1;
-            outside |= s->place[k][p];
         }
     }
+}
+
+/* Pixels of weight 0 count as outside: 0 times infinity would be NaN. Returns whether no pixel is outside. */
+static int NAME(leave_out)(NAME(samples) *const s, isize n) {
+    int32_t outside = 0;
+    for (int k = 0; k < 4; k++)
+        for (isize p = 0; p < n; p++) {
+            s->place[k][p] = s->weight[k][p] == 0 ? -1 : s->place[k][p];
+            outside |= s->place[k][p];
+        }
     return outside >= 0;
 }
 
@@ -63,7 +71,8 @@ KERNEL(sample_images) {
         for (isize begin = 0; begin < points; begin += MOST_SAMPLES) {
             const isize n = points - begin < MOST_SAMPLES ? points - begin : MOST_SAMPLES;
             const T *const columns = IN(T, 1) + 2 * b * points + begin;
-            const int all_inside = NAME(find_samples)(&s, columns, columns + points, n, height, width);
+            NAME(find_samples)(&s, columns, columns + points, n, height, width);
+            const int all_inside = NAME(leave_out)(&s, n);
             for (isize c = b * channels; c < (b + 1) * channels; c++) {
                 const T *const image = IN(T, 0) + c * height * width;
                 T *const y = OUT(T, 2) + c * points + begin;
@@ -84,6 +93,7 @@ KERNEL(sample_images_adjoint) {
             const isize n = points - begin < MOST_SAMPLES ? points - begin : MOST_SAMPLES;
             const T *const columns = IN(T, 1) + 2 * b * points + begin;
             NAME(find_samples)(&s, columns, columns + points, n, height, width);
+            NAME(leave_out)(&s, n);
             for (isize c = b * channels; c < (b + 1) * channels; c++) {
                 const T *const gy = IN(T, 0) + c * points + begin;
                 T *const gx = OUT(T, 2) + c * height * width;

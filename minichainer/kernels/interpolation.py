@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from minichainer.kernels._dispatch import kernel
+from minichainer.kernels.weighing import weighed
 
 #: Index arrays along an axis, each with the weights of the elements it selects.
 Taps = tuple[tuple[Any, Any], ...]
@@ -37,13 +38,15 @@ def _along(xp: Any, x: Any, taps: Taps, axis: int) -> Any:
 def uninterpolated(xp: Any, y: Any, shape: tuple[int, ...], rows: Taps, columns: Taps) -> Any:
     """The adjoint of :func:`interpolated`: a product with both matrices."""
     left, right = (xp.asarray(_matrix(taps, n), y.dtype) for taps, n in ((rows, shape[2]), (columns, shape[3])))
-    return xp.matmul(left.T, xp.matmul(y, right))
+    return weighed(xp, lambda y, left, right: xp.matmul(left.T, xp.matmul(y, right)), y, left, right)
 
 
 def _matrix(taps: Taps, size: int) -> Any:
     matrix = numpy.zeros((len(taps[0][0]), size))
-    for indices, weights in taps:
-        matrix[numpy.arange(len(indices)), indices] += weights
+    rows, (first, its_weights), *others = numpy.arange(len(matrix)), *taps
+    matrix[rows, first] = its_weights
+    for indices, weights in others:
+        matrix[rows, indices] += weights
     return matrix
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minichainer.kernels._dispatch import kernel
+from minichainer.kernels.weighing import weighed
 
 #: Products of arrays of up to so many elements are summed at once: to plan them takes 15 microseconds.
 _FEW = 256
@@ -32,6 +33,10 @@ def tensordot(xp: Any, a: Any, b: Any, axes: Any) -> Any:
 @kernel(widens=True)
 def along_axes(xp: Any, x: Any, matrices: Sequence[Any]) -> Any:
     """Multiplies each axis of an array by a matrix."""
-    for axis, matrix in enumerate(matrices):
-        x = xp.moveaxis(xp.tensordot(xp.asarray(matrix, x.dtype), x, (1, axis)), 0, axis)
-    return x
+
+    def weigh(x: Any, *matrices: Any) -> Any:
+        for axis, matrix in enumerate(matrices):
+            x = xp.moveaxis(xp.tensordot(xp.asarray(matrix, x.dtype), x, (1, axis)), 0, axis)
+        return x
+
+    return weighed(xp, weigh, x, *matrices)

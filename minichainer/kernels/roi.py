@@ -16,6 +16,7 @@ import numpy
 
 from minichainer.kernels.conditions import somewhere
 from minichainer.kernels.gathering import sums_at
+from minichainer.kernels.weighing import weighed
 
 _BLOCK_ELEMENTS = 1 << 22
 
@@ -47,6 +48,10 @@ def project(xp: Any, x: Any, rows: Any, columns: Any, images: Any) -> Any:
     Returns:
         Array (R, C, h, w).
     """
+    return weighed(xp, lambda x, left, right: _project(xp, x, left, right, images), x, rows, columns)
+
+
+def _project(xp: Any, x: Any, rows: Any, columns: Any, images: Any) -> Any:
     wide = numpy.promote_types(x.dtype, 'f')
     channels, width = x.shape[1], x.shape[3]
     h, w = rows.shape[1], columns.shape[1]
@@ -62,6 +67,10 @@ def project(xp: Any, x: Any, rows: Any, columns: Any, images: Any) -> Any:
 
 def back_project(xp: Any, gy: Any, rows: Any, columns: Any, images: Any, count: int) -> Any:
     """The transpose of :func:`project`: array (count, C, H, W) from (R, C, h, w)."""
+    return weighed(xp, lambda gy, left, right: _back_project(xp, gy, left, right, images, count), gy, rows, columns)
+
+
+def _back_project(xp: Any, gy: Any, rows: Any, columns: Any, images: Any, count: int) -> Any:
     wide = numpy.promote_types(gy.dtype, 'f')
     channels, (h, height), width = gy.shape[1], rows.shape[1:], columns.shape[2]
     x = xp.zeros((count, channels, height, width), wide)
@@ -77,10 +86,10 @@ def back_project(xp: Any, gy: Any, rows: Any, columns: Any, images: Any, count: 
 def _by_image(xp: Any, images: Any, elements: int) -> Iterator[tuple[int, Any]]:
     """Images with their regions, as many at a time as fill about a block of elements."""
     step = max(1, _BLOCK_ELEMENTS // max(1, elements))
-    for image in numpy.unique(images):
+    for image in sorted(set(images.tolist())):
         regions = numpy.flatnonzero(images == image)
         for start in range(0, len(regions), step):
-            yield int(image), xp.asarray(regions[start : start + step])
+            yield image, xp.asarray(regions[start : start + step])
 
 
 def pick(xp: Any, x: Any, picked: Picked) -> Any:

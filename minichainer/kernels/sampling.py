@@ -61,8 +61,9 @@ def weighted_rows(xp: Any, values: Any, weights: Any) -> Any:
 @kernel
 def sampled(xp: Any, x: Any, grid: Any) -> Any:
     """Weighted sums of the four pixels around each point, (B, C, H', W')."""
-    values, weights = pixel_rows(xp, x)[_places(xp, grid, x.shape)], _weights(xp, grid, x.shape)
-    total = weighted_rows(xp, values, weights)
+    weights = _weights(xp, grid, x.shape)
+    places = _weighty(xp, _places(xp, grid, x.shape), weights, x.shape)
+    total = weighted_rows(xp, pixel_rows(xp, x)[places], weights)
     return total.reshape(len(x), *grid.shape[2:], x.shape[1]).transpose(0, 3, 1, 2)
 
 
@@ -77,8 +78,8 @@ def _sampled_native(xp: Any, x: Any, grid: Any) -> Any:
 def images_gradient(xp: Any, gy: Any, grid: Any, shape: tuple[int, ...]) -> Any:
     """The gradient of the images, which have the given shape, for that of the result."""
     batch, channels, height, width = shape
-    rows = _weights(xp, grid, shape) * _of_points(gy)
-    places = _places(xp, grid, shape).reshape(-1)
+    weights = _weights(xp, grid, shape)
+    rows, places = weights * _of_points(gy), _weighty(xp, _places(xp, grid, shape), weights, shape).reshape(-1)
     sums = scattering.sums_of_rows(xp, rows.reshape(-1, channels), places, batch * height * width + 1)
     return images_of_rows(xp, sums, shape)
 
@@ -144,6 +145,11 @@ def _places(xp: Any, grid: Any, shape: tuple[int, ...]) -> Any:
     (left, _), (top, _) = (_neighbours(xp, grid[:, i], size) for i, size in enumerate(shape[:1:-1]))
     rows, columns = xp.stack([top, top, top + 1, top + 1]), xp.stack([left, left + 1, left, left + 1])
     return row_numbers(xp, rows, columns, shape)
+
+
+def _weighty(xp: Any, places: Any, weights: Any, shape: tuple[int, ...]) -> Any:
+    """The places, that of 0 where the weight is 0: 0 times another pixel would be NaN, were that infinite."""
+    return xp.where(weights[..., 0] == 0, math.prod(shape[:1] + shape[2:]), places)
 
 
 def _weights(xp: Any, grid: Any, shape: tuple[int, ...]) -> Any:

@@ -33,18 +33,12 @@ from tests.functions.checks import bound, gradients
 from tests.functions.row import Case, Row, pairs
 
 _DENSE = 'everything is multiplied with everything; zeros are such by value'
-_PADS = (
-    '3x2-pad_width=((1,2),(2,0))-mode=mean', '3x2-pad_width=((1,2),(2,0))-mode=linear_ramp',
-    '3x2-pad_width=(2,1)-mode=reflect-reflect_type=odd', '3x2-pad_width=2-mode=symmetric-reflect_type=odd',
-    '4x2-pad_width=2-mode=mean-stat_length=((1,3),(2,1))', '4x3-pad_width=2-mode=linear_ramp-end_values=7',
-)  # fmt: skip
 #: Rows, and cases, where an infinite gradient goes further, and why.
 SPREADS: dict[str, str] = {
     **dict.fromkeys(
-        'cholesky qr qr[wide] qr[R] decov cross_covariance resize_images spatial_transformer_sampler '
+        'cholesky qr qr[wide] qr[R] decov cross_covariance spatial_transformer_sampler '
         'discriminative_margin_based_clustering_loss'.split(), _DENSE,
     ),
-    **dict.fromkeys([f'pad-{case}' for case in _PADS], 'a product with a matrix'),
     'relu': 'a product with a factor of floats: a choice takes 0.25 µs more on small arrays, a quarter of it',
     'dropout': 'a product with the mask, one pass less',
     'simplified_dropconnect': 'a product with the mask',

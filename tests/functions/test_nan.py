@@ -22,8 +22,6 @@ HIDES: dict[str, str] = {
     'simplified_dropconnect[no bias]': 'the factor is 0 by value',
     'scaled_dot_product_attention[bool mask]': 'the weight is 0 by value',
     'scaled_dot_product_attention[dropout]': 'the weight is 0 by value',
-    'roi_average_pooling_2d': 'the weight is 0 by value',
-    'roi_average_align_2d': 'the weight is 0 by value',
     'convolution_2d-1x1x2x2&1x1x4x3&1-stride=3-cover_all=True': 'the padding is 0 by value',
     'spatial_transformer_sampler': 'the gradient of the other coordinate is NaN, as in Chainer and torch',
     'deformable_convolution_2d_sampler': 'the gradient of the other coordinate is NaN, as in Chainer and torch',

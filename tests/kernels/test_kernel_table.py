@@ -59,6 +59,7 @@ COMPARED_BY = {
     'cuda.updates.limit': 'kernels/test_device_code.py::test_arguments_of_a_launch_fit',
     'cuda.updates.source_of': 'kernels/test_device_code.py::test_arguments_of_a_launch_fit',
     'cuda.updates.update': 'kernels/test_device_code.py::test_updates',
+    'weighing.weighed': 'functions/test_weights_of_zero.py::test_an_element_reaches_what_changes_with_it',
     'conditions.somewhere': 'kernels/test_device_code.py::test_conditions_are_not_read_from_a_device',
     **dict.fromkeys(
         [f'cuda.updates.{n}' for n in ('arguments', 'computing', 'element', 'parameters', 'pointers', 'pointing')],

@@ -96,14 +96,19 @@ def _nearest(size: int, new_size: int) -> Taps:
 
 @functools.lru_cache(maxsize=64)
 def _bilinear(size: int, new_size: int, align_corners: bool) -> Taps:
-    """Indices and weights of the two neighbours of each new element along an axis."""
+    """Indices and weights of the two neighbours of each new element along an axis: no weight is 0.
+
+    A new element in the place of an old one is two halves of it: 0 times another one could be 0 times infinity.
+    """
     if align_corners:
         places = numpy.linspace(0, size - 1, new_size)
     else:
         places = numpy.clip((numpy.arange(new_size) + 0.5) * size / new_size - 0.5, 0, size - 1)
     lower = numpy.minimum(places.astype(int), max(size - 2, 0))
-    fraction = places - lower
-    return (lower, 1 - fraction), (numpy.minimum(lower + 1, size - 1), fraction)
+    upper, fraction = numpy.minimum(lower + 1, size - 1), places - lower
+    lower, upper = numpy.where(fraction == 1, upper, lower), numpy.where(fraction == 0, lower, upper)
+    fraction[(fraction == 0) | (fraction == 1)] = 0.5
+    return (lower, 1 - fraction), (upper, fraction)
 
 
 @linear_map(lambda m, gy, output_shape: m.theta_gradient(gy, output_shape), name='SpatialTransformerGrid', kinds='f')

@@ -11,7 +11,8 @@ from minichainer.functions._define import linear_map
 from minichainer.functions.array.joining import concat
 from minichainer.functions.array.shape import reshape
 from minichainer.functions.pooling.max_pooling_nd import max_pooling_2d
-from minichainer.kernels.precision import in_float32
+from minichainer.kernels.precision import accumulator, in_float32
+from minichainer.kernels.weighing import weighed
 from minichainer.variable import Variable, as_variable
 
 _pyramid = Arguments('spatial_pyramid_pooling_2d')
@@ -58,8 +59,9 @@ def _level(x: Variable, bins: int) -> Variable:
 def weigh_axes(xp: Any, x: Any, rows: Any, columns: Any) -> Any:
     """Weighted sums over the last two axes, ``rows @ x @ columns.T``."""
     images = in_float32(x)
-    left, right = (xp.asarray(weights, images.dtype) for weights in (rows, columns))
-    return xp.matmul(left, xp.matmul(images, right.T)).astype(x.dtype, copy=False)
+    left, right = xp.asarray(rows, images.dtype), xp.asarray(columns, images.dtype)
+    sums = weighed(xp, lambda x, rows, columns: xp.matmul(rows, xp.matmul(x, columns.T)), images, left, right)
+    return sums.astype(x.dtype, copy=False)
 
 
 def adaptive_average_pooling_2d(x: Any, outsize: Any) -> Variable:
@@ -92,7 +94,8 @@ def adaptive_average_pooling_2d(x: Any, outsize: Any) -> Variable:
         raise _adaptive.misfit('x of a float dtype', f'{x.dtype}')
     if x.ndim != 4 or 0 in x.shape[2:]:
         raise _adaptive.misfit('x with 4 axes, the last two of at least one pixel', f'x.shape = {x.shape}')
-    rows, columns = (_means(n, size) for n, size in zip(_sizes(outsize, x.shape[2:]), x.shape[2:], strict=True))
+    sizes = zip(_sizes(outsize, x.shape[2:]), x.shape[2:], strict=True)
+    rows, columns = (_means(n, size).astype(accumulator(x.dtype), copy=False) for n, size in sizes)
     y: Variable = weigh_axes(x, rows, columns)
     return y
 
@@ -113,5 +116,5 @@ def _sizes(outsize: Any, size: tuple[int, ...]) -> tuple[int, ...]:
 def _means(count: int, size: int) -> Any:
     """Matrix (count, size) that computes the mean of each window."""
     window, pixel = numpy.arange(count)[:, None], numpy.arange(size)
-    inside = (pixel >= window * size // count) & (pixel < -(-(window + 1) * size // count))
-    return inside / inside.sum(axis=1, keepdims=True)
+    begin, end = window * size // count, -(-(window + 1) * size // count)
+    return ((pixel >= begin) & (pixel < end)) / (end - begin)
