@@ -35,23 +35,30 @@ def _x_log1p(xp: Any, x: Any, y: Any) -> Any:
         return xp.where(x == 0, xp.zeros((), x.dtype), x * xp.log1p(y))
 
 
-@elementwise(lambda m, gy, p: gy * m.log(p), lambda m, gy, x, p: gy * m.weighted(x, 1 / p))
+@elementwise(lambda m, gy, p: gy * m.log(p), lambda m, gy, x, p: gy * m.quotient(x, p))
 def x_log(xp: Any, x: Any, p: Any) -> Any:
     """x log p, and 0 where x is 0."""
     return _x_log(xp, x, p)
 
 
-@elementwise(lambda m, gy, p: gy * m.log1p(-p), lambda m, gy, x, p: -gy * m.weighted(x, 1 / (1 - p)))
+@elementwise(lambda m, gy, p: gy * m.log1p(-p), lambda m, gy, x, p: -gy * m.quotient(x, 1 - p))
 def x_log_of_1_minus(xp: Any, x: Any, p: Any) -> Any:
     """x log(1 - p), and 0 where x is 0."""
     return _x_log1p(xp, x, -p)
 
 
-@elementwise(lambda m, gy, p: gy / p)
+@elementwise(lambda m, gy, p: m.quotient(gy, p))
 def quiet_log(xp: Any, p: Any) -> Any:
-    """The logarithm, without a warning for 0."""
+    """The logarithm, without a warning for 0; what does not depend on a logarithm of 0 has the slope 0."""
     with numpy.errstate(divide='ignore'):
         return xp.log(p)
+
+
+@elementwise(lambda m, gy, p: -m.quotient(gy, 1 - p))
+def quiet_log_of_1_minus(xp: Any, p: Any) -> Any:
+    """log(1 - p), as :func:`quiet_log`."""
+    with numpy.errstate(divide='ignore'):
+        return xp.log1p(-p)
 
 
 # --- on the real line -------------------------------------------------------------------------------------------
@@ -316,7 +323,7 @@ def bernoulli_log_density(xp: Any, x: Any, p: Any) -> Any:
 
 @elementwise(
     lambda m, gy, p: gy * m.log_odds(p),
-    lambda m, gy, x, p: gy * (m.weighted(x, 1 / p) - m.weighted(1 - x, 1 / (1 - p))),
+    lambda m, gy, x, p: gy * (m.quotient(x, p) - m.quotient(1 - x, 1 - p)),
 )
 def bernoulli_log_density_at_edge(xp: Any, x: Any, p: Any) -> Any:
     """Also for a probability of 0 or 1."""
@@ -350,6 +357,15 @@ def checked_bernoulli_log_density(xp: Any, x: Any, logit: Any) -> Any:
 
 
 @elementwise(
+    None,
+    lambda m, gy, x, p: gy * ((m.quotient(x, p) - m.quotient(1 - x, 1 - p)) * m.one_if_binary(x)),
+)
+def checked_bernoulli_log_density_at_edge(xp: Any, x: Any, p: Any) -> Any:
+    """As :func:`checked_bernoulli_log_density`, of a probability, which may be 0 or 1."""
+    return xp.where(_is_binary(xp, x), _x_log(xp, x, p) + _x_log1p(xp, 1 - x, -p), -math.inf)
+
+
+@elementwise(
     lambda m, gy, x, lam: gy * m.log_minus_digamma(lam, x + 1), lambda m, gy, x, lam: gy * ((x - lam) / lam)
 )  # fmt: skip
 def poisson_log_density(xp: Any, x: Any, lam: Any) -> Any:
@@ -360,7 +376,7 @@ def poisson_log_density(xp: Any, x: Any, lam: Any) -> Any:
 
 @elementwise(
     lambda m, gy, x, lam: gy * m.log_minus_digamma(lam, x + 1),
-    lambda m, gy, x, lam: gy * (m.weighted(x, 1 / lam) - 1),
+    lambda m, gy, x, lam: gy * (m.quotient(x, lam) - 1),
 )
 def poisson_log_density_at_edge(xp: Any, x: Any, lam: Any) -> Any:
     """Also for a mean of 0."""
@@ -416,6 +432,13 @@ def weighted(xp: Any, w: Any, x: Any) -> Any:
     """w x, and 0 where w is 0 even if x is infinite."""
     with numpy.errstate(invalid='ignore'):
         return xp.where(w == 0, xp.zeros((), x.dtype), w * x)
+
+
+@elementwise(lambda m, gy, p: gy / p, lambda m, gy, w, p: -gy * m.quotient(m.quotient(w, p), p))
+def quotient(xp: Any, w: Any, p: Any) -> Any:
+    """w / p, and 0 for 0 / 0, in derivatives of w log p of any order."""
+    with numpy.errstate(divide='ignore', invalid='ignore', over='ignore'):
+        return xp.where((w == 0) & (p == 0), xp.zeros((), p.dtype), w / p)
 
 
 @elementwise(lambda m, gy, x, at: m.zero_where(gy, x, at))

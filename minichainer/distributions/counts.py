@@ -12,25 +12,33 @@ from minichainer.distributions._densities import (
     bernoulli_log_density_by_any_logit,
     bernoulli_log_density_by_logit,
     checked_bernoulli_log_density,
+    checked_bernoulli_log_density_at_edge,
     geometric_cdf,
     log_odds,
-    log_of_1_minus_exp,
     p_log_p,
     poisson_density_at_edge,
     poisson_log_density,
     poisson_log_density_at_edge,
     power_of_rest,
     q_log_of_1_minus,
+    quiet_log,
+    quiet_log_of_1_minus,
     weighted,
     weighted_own,
     x_log_of_1_minus,
 )
-from minichainer.distributions._divergences import bernoulli_divergence, bernoulli_divergence_by_logit
+from minichainer.distributions._divergences import (
+    bernoulli_divergence,
+    bernoulli_divergence_by_logit,
+    cross_term,
+    poisson_divergence,
+)
 from minichainer.distributions._parametric import (
     Parametric,
     at_least,
     computed,
     holds,
+    log_of_probability,
     parameter,
     raw,
     register_divergence,
@@ -47,7 +55,6 @@ from minichainer.functions.array.selection import where
 from minichainer.functions.array.shape import expand_dims
 from minichainer.functions.math.exponential import exp, log, log1p, sqrt
 from minichainer.functions.math.reductions import sum as sum_
-from minichainer.functions.math.small_differences import relative_entropy
 from minichainer.variable import Variable, as_variable
 
 _HALF_LOG_2_PI_E = 0.5 * math.log(2 * math.pi * math.e)
@@ -112,6 +119,18 @@ class Bernoulli(Parametric):
         return sigmoid(-self.logit) if given is None else 1 - given
 
     @property
+    @computed
+    def _log_p(self) -> Variable:
+        given = self._parameters.get('p')
+        return -softplus(-self.logit) if given is None else quiet_log(given)
+
+    @property
+    @computed
+    def _log_rest(self) -> Variable:
+        given = self._parameters.get('p')
+        return -softplus(self.logit) if given is None else quiet_log_of_1_minus(given)
+
+    @property
     def params(self) -> dict[str, Variable]:
         return {'logit': self.logit}
 
@@ -121,6 +140,8 @@ class Bernoulli(Parametric):
 
     def log_prob(self, x: Any) -> Variable:
         x = self._values(x)
+        if self.binary_check and self._has_edge and 'p' in self._parameters:
+            return checked_bernoulli_log_density_at_edge(x, self.p)
         if self.binary_check:
             return checked_bernoulli_log_density(x, self.logit)
         if 'p' in self._parameters:
@@ -149,10 +170,10 @@ class Bernoulli(Parametric):
         return self._by_value(x, 1.0, self.p, 0.0)
 
     def log_cdf(self, x: Any) -> Variable:
-        return self._by_value(x, -math.inf, -softplus(self.logit), 0.0)
+        return self._by_value(x, -math.inf, self._log_rest, 0.0)
 
     def log_survival_function(self, x: Any) -> Variable:
-        return self._by_value(x, 0.0, -softplus(-self.logit), -math.inf)
+        return self._by_value(x, 0.0, self._log_p, -math.inf)
 
     def _by_value(self, x: Any, below: float, between: Variable, above: float) -> Variable:
         """One of three, for values below 0, from 0 to 1, and from 1 on."""
@@ -211,7 +232,7 @@ class Bernoulli(Parametric):
         p = self._parameters.get('p')
         if p is not None:
             return p_log_p(p), q_log_of_1_minus(self._rest, p)
-        return weighted_own(self.p, -softplus(-self.logit)), weighted_own(self._rest, -softplus(self.logit))
+        return weighted_own(self.p, self._log_p), weighted_own(self._rest, self._log_rest)
 
 
 @register_divergence(Bernoulli)
@@ -221,7 +242,7 @@ def _between_bernoullis(p: Bernoulli, q: Bernoulli) -> Variable:
     if 'logit' in p._parameters and 'logit' in q._parameters:
         return bernoulli_divergence_by_logit(p.logit, q.logit)
     one, zero = p._own_terms()
-    return (weighted(p.p, softplus(-q.logit)) + one) + (weighted(p._rest, softplus(q.logit)) + zero)
+    return (one - cross_term(p.p, q._log_p)) + (zero - cross_term(p._rest, q._log_rest))
 
 
 class Geometric(Parametric):
@@ -298,7 +319,7 @@ class Geometric(Parametric):
         return geometric_cdf(self._trials(x), self.p)
 
     def log_cdf(self, x: Any) -> Variable:
-        return log_of_1_minus_exp(-self.log_survival_function(x))
+        return log_of_probability(self.cdf(x), self.survival_function(x))
 
     def icdf(self, x: Any) -> Variable:
         xp, probability, p = self.xp, raw(self._values(x)), self.p._data
@@ -470,4 +491,4 @@ def _summed_entropy(lam: Variable) -> Variable:
 
 @register_divergence(Poisson)
 def _between_poissons(p: Poisson, q: Poisson) -> Variable:
-    return relative_entropy(p.lam, q.lam)
+    return poisson_divergence(p.lam, q.lam)
