@@ -23,6 +23,8 @@ from minichainer.variable import Variable
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 #: Numbers whose square is finite, by dtype.
 _SQUARE_FITS = {numpy.dtype('e'): 200.0, numpy.dtype('f'): 1e19, numpy.dtype('d'): 1e154}
+#: More than the logarithm of any finite number, to be subtracted from infinity.
+_FAR = 1e4
 _LOG_2, _LOG_PI = math.log(2), math.log(math.pi)
 
 
@@ -30,9 +32,9 @@ _x_log = gamma_densities.x_log
 
 
 def _x_log1p(xp: Any, x: Any, y: Any) -> Any:
-    """x log(1 + y), and 0 where x is 0, on arrays."""
+    """x log(1 + y), and 0 where x is 0, unless y is NaN; on arrays."""
     with numpy.errstate(divide='ignore', invalid='ignore'):
-        return xp.where(x == 0, xp.zeros((), x.dtype), x * xp.log1p(y))
+        return xp.where((x == 0) & (y == y), xp.zeros((), x.dtype), x * xp.log1p(y))
 
 
 @elementwise(lambda m, gy, p: gy * m.log(p), lambda m, gy, x, p: gy * m.quotient(x, p))
@@ -179,7 +181,7 @@ def cauchy_exponent(xp: Any, x: Any, loc: Any, scale: Any) -> Any:
 )
 def gumbel_log_density(xp: Any, x: Any, loc: Any, scale: Any) -> Any:
     z = (loc - x) / scale
-    return z - xp.exp(z) - xp.log(scale)
+    return xp.minimum(z, _FAR) - xp.exp(z) - xp.log(scale)
 
 
 # --- positive numbers -------------------------------------------------------------------------------------------
@@ -229,7 +231,11 @@ def digamma_step(xp: Any, k: Any, step: Any) -> Any:
     lambda m, gy, x, theta: gy * (x / theta / theta),
 )
 def gamma_exponent(xp: Any, x: Any, k: Any, theta: Any, edge: bool = False) -> Any:
-    return (_x_log(xp, k - 1, x) if edge else (k - 1) * xp.log(x)) - x / theta
+    if not edge:
+        return (k - 1) * xp.minimum(xp.log(x), _FAR) - x / theta
+    with numpy.errstate(divide='ignore', invalid='ignore'):
+        log_x = xp.where(k == 1, xp.zeros((), x.dtype), xp.minimum(xp.log(x), _FAR))
+        return (k - 1) * log_x - x / theta
 
 
 @elementwise(
@@ -345,6 +351,10 @@ def _is_binary(xp: Any, x: Any) -> Any:
     return (x == 0) | (x == 1)
 
 
+def _if_not_binary(xp: Any, x: Any) -> Any:
+    return xp.where(x == x, -math.inf, math.nan).astype(x.dtype)
+
+
 ops.register_constant('one_if_binary', lambda xp, x: xp.where(_is_binary(xp, x), 1, math.nan).astype(x.dtype))
 
 
@@ -353,7 +363,7 @@ ops.register_constant('one_if_binary', lambda xp, x: xp.where(_is_binary(xp, x),
 )  # fmt: skip
 def checked_bernoulli_log_density(xp: Any, x: Any, logit: Any) -> Any:
     """-inf where x is neither 0 nor 1; its gradient is NaN there, as in Chainer."""
-    return xp.where(_is_binary(xp, x), -logistic_losses(xp, logit, x), -math.inf)
+    return xp.where(_is_binary(xp, x), -logistic_losses(xp, logit, x), _if_not_binary(xp, x))
 
 
 @elementwise(
@@ -362,7 +372,7 @@ def checked_bernoulli_log_density(xp: Any, x: Any, logit: Any) -> Any:
 )
 def checked_bernoulli_log_density_at_edge(xp: Any, x: Any, p: Any) -> Any:
     """As :func:`checked_bernoulli_log_density`, of a probability, which may be 0 or 1."""
-    return xp.where(_is_binary(xp, x), _x_log(xp, x, p) + _x_log1p(xp, 1 - x, -p), -math.inf)
+    return xp.where(_is_binary(xp, x), _x_log(xp, x, p) + _x_log1p(xp, 1 - x, -p), _if_not_binary(xp, x))
 
 
 @elementwise(

@@ -86,8 +86,8 @@ class Beta(Parametric):
         array = raw(x)
         if holds((array > 0) & (array < 1)):
             return self._log_density(x, False)
-        possible = (array >= 0) & (array <= 1)
-        return self._if_possible(x, possible, self._log_density, True, instead=0.5)
+        impossible = (array < 0) | (array > 1)
+        return self._if_possible(x, impossible, self._log_density, True, instead=0.5)
 
     def _log_density(self, x: Any, edge: bool) -> Variable:
         if not self._is_small:
@@ -119,9 +119,8 @@ class Beta(Parametric):
     def _log_probability(self, x: Any, upper: bool) -> Variable:
         x = self._variables(x)
         above = x._data >= 1
-        # NaN is possible, so that it stays.
-        return self._in_support(
-            x, ~((x._data <= 0) | above), lambda x: beta_log_probability(x, self.a, self.b, upper),
+        return self._unless(
+            (x._data <= 0) | above, x, lambda x: beta_log_probability(x, self.a, self.b, upper),
             self.xp.where(above == upper, -math.inf, 0.0).astype(self._dtype),
         )  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 from minichainer.distributions._densities import p_log_p, quiet_log, weighted_own, x_log
@@ -179,7 +180,8 @@ class Categorical(_Categories):
         values = self.xp.asarray(raw(self._values(x)))[..., None]
         chosen = compare(self.xp.arange(self._count), values)
         shape = self._broadcast([chosen.shape, self._shape])
-        return sum_(where(self.xp.broadcast_to(chosen, shape), broadcast_to(self.p, shape), 0.0), -1)
+        others = self.xp.where(values == values, 0.0, math.nan).astype(self._dtype)
+        return sum_(where(self.xp.broadcast_to(chosen, shape), broadcast_to(self.p, shape), others), -1)
 
     def sample_n(self, n: int) -> Variable:
         return Variable(self._draw_labels(n), requires_grad=False)

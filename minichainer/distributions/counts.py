@@ -161,7 +161,8 @@ class Bernoulli(Parametric):
         if not self.binary_check:
             return y
         array = values._data
-        return where(self.xp.broadcast_to((array == 0) | (array == 1), y.shape), y, 0.0)
+        impossible = (array != 0) & (array != 1) & (array == array)
+        return where(self.xp.broadcast_to(impossible, y.shape), 0.0, y)
 
     def cdf(self, x: Any) -> Variable:
         return self._by_value(x, 0.0, self._rest, 1.0)
@@ -178,13 +179,13 @@ class Bernoulli(Parametric):
     def _by_value(self, x: Any, below: float, between: Variable, above: float) -> Variable:
         """One of three, for values below 0, from 0 to 1, and from 1 on."""
         x = raw(self._values(x))
-        outside = self.xp.where(x < 0, below, above).astype(self._dtype)
+        outside = self.xp.where(x < 0, below, self.xp.where(x >= 1, above, math.nan)).astype(self._dtype)
         return where((x >= 0) & (x < 1), between, outside)
 
     def icdf(self, x: Any) -> Variable:
         probability = raw(self._values(x))
         found = probability > self._rest._data
-        invalid = (probability < 0) | (probability > 1)
+        invalid = ~((probability >= 0) & (probability <= 1))
         return Variable(self.xp.where(invalid, math.nan, found).astype(self._dtype), requires_grad=False)
 
     def sample_n(self, n: int) -> Variable:
@@ -278,12 +279,11 @@ class Geometric(Parametric):
         array = raw(x)
         if at_least(array, 1):
             return self._log_density(x)
-        return self._if_possible(x, array >= 1, self._log_density)
+        return self._if_possible(x, array < 1, self._log_density)
 
     def prob(self, x: Any) -> Variable:
         x = self._variables(x)
-        possible = x._data >= 1
-        return self._in_support(x, possible, lambda x: self.p * power_of_rest(x - 1, self.p), 0.0, 1.0)
+        return self._unless(x._data < 1, x, lambda x: self.p * power_of_rest(x - 1, self.p), 0.0, 1.0)
 
     def _log_density(self, x: Any) -> Variable:
         failures = as_variable(x) - 1
@@ -411,36 +411,38 @@ class Poisson(Parametric):
         density = poisson_log_density_at_edge if self._has_edge else poisson_log_density
         if at_least(array, 0):
             return density(x, self.lam)
-        return self._if_possible(x, array >= 0, density, self.lam)
+        return self._if_possible(x, array < 0, density, self.lam)
 
     def prob(self, x: Any) -> Variable:
         if not self._has_edge:
             return exp(self.log_prob(x))
         x = self._variables(x)
-        return self._in_support(x, x._data >= 0, lambda x: poisson_density_at_edge(x, self.lam), 0.0, 1.0)
+        return self._unless(x._data < 0, x, lambda x: poisson_density_at_edge(x, self.lam), 0.0, 1.0)
 
     @functools.cached_property
     def _has_edge(self) -> bool:
         """Whether 0 may be certain, or nearly so, where slopes divide by the mean."""
         return not holds(self.lam._data > _SMALL_MEAN)
 
-    def _by_value(self, x: Any, op: Any, below: float) -> Variable:
-        """An op at the whole part of values, and a number below 0."""
+    def _by_value(self, x: Any, op: Any, below: float, above: float) -> Variable:
+        """An op at the whole part of values, a number below 0, and another one at infinity."""
         whole = self.xp.floor(raw(self._values(x)))
-        y: Variable = op(self.xp.maximum(whole, 0), self.lam)
-        return where(self.xp.broadcast_to(whole >= 0, y.shape), y, below)
+        is_outside = (whole < 0) | (whole == math.inf)
+        y: Variable = op(self.xp.where(is_outside, 0, whole).astype(self._dtype), self.lam)
+        outside = self.xp.where(whole < 0, below, above).astype(self._dtype)
+        return where(self.xp.broadcast_to(is_outside, y.shape), outside, y)
 
     def cdf(self, x: Any) -> Variable:
-        return self._by_value(x, poisson_cdf, 0.0)
+        return self._by_value(x, poisson_cdf, 0.0, 1.0)
 
     def survival_function(self, x: Any) -> Variable:
-        return self._by_value(x, poisson_survival, 1.0)
+        return self._by_value(x, poisson_survival, 1.0, 0.0)
 
     def log_cdf(self, x: Any) -> Variable:
-        return self._by_value(x, poisson_log_cdf, -math.inf)
+        return self._by_value(x, poisson_log_cdf, -math.inf, 0.0)
 
     def log_survival_function(self, x: Any) -> Variable:
-        return self._by_value(x, poisson_log_survival, 0.0)
+        return self._by_value(x, poisson_log_survival, 0.0, -math.inf)
 
     def sample_n(self, n: int) -> Variable:
         draws = self._drawn(self.xp.random.poisson, self.lam, size=self._size(n))

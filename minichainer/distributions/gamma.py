@@ -55,9 +55,8 @@ class _GammaLike(Parametric):
     def _log_probability(self, x: Any, upper: bool) -> Variable:
         k, theta = self._shape_and_scale
         z = self._variables(x) / theta
-        # NaN is possible, so that it stays.
-        return self._in_support(
-            z, ~(z._data <= 0), lambda z: gamma_log_probability(z, k, upper), 0.0 if upper else -math.inf
+        return self._unless(
+            z._data <= 0, z, lambda z: gamma_log_probability(z, k, upper), 0.0 if upper else -math.inf
         )
 
     def icdf(self, x: Any) -> Variable:
@@ -100,7 +99,7 @@ class Gamma(_GammaLike):
         array = raw(x)
         if above(array, 0):
             return self._log_density(x, False)
-        return self._if_possible(x, array >= 0, self._log_density, True)
+        return self._if_possible(x, array < 0, self._log_density, True)
 
     def _log_density(self, x: Any, edge: bool) -> Variable:
         if not self._is_small:
