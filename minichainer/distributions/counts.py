@@ -333,7 +333,8 @@ class Geometric(Parametric):
 
     def sample_n(self, n: int) -> Variable:
         draws = self._drawn(self.xp.random.geometric, self.p, size=self._size(n))
-        return self._constants(draws)
+        # More trials than an integer holds come out negative.
+        return self._constants(self.xp.where(draws < 1, self.xp.iinfo(draws.dtype).max, draws))
 
     @property
     @computed
