@@ -487,3 +487,21 @@ def stirling_remainder(xp: Any, x: Any, n: int = 0) -> Any:
     Entropies of large parameters need it: the other terms cancel, and can be left out.
     """
     return gamma_densities.stirling_remainder(xp, x, n)
+
+
+@elementwise(lambda m, gy, a: -2 * gy / a / a / a, lambda m, gy, total, n: gy * 2 * n / total / total / total)
+def slope_of_tiny(xp: Any, a: Any, total: Any, n: int) -> Any:
+    """1 / a^2 - n / A^2, also where both are infinite."""
+    with numpy.errstate(over='ignore', divide='ignore', invalid='ignore'):
+        return (1 / a - math.sqrt(n) / total) * (1 / a + math.sqrt(n) / total)
+
+
+@primitive(
+    rule=lambda m, gy, alpha: m.reshape(gy, (*gy.shape, 1)) * (
+        m.slope_of_tiny(alpha, m.sum(alpha, -1, True), alpha.shape[-1])
+    ),
+    kinds='f',
+)  # fmt: skip
+def entropy_of_tiny(xp: Any, alpha: Any) -> Any:
+    """The entropy of a Dirichlet distribution of concentrations near 0, without its terms that are negligible."""
+    return alpha.shape[-1] / alpha.sum(axis=-1) - (1 / alpha).sum(axis=-1)

@@ -313,6 +313,11 @@ def fails(condition: Any) -> bool:
     return isinstance(condition, (numpy.ndarray, numpy.bool_)) and not condition.any()
 
 
+def is_tiny(shape: Any) -> Any:
+    """Where the shape of a gamma-distributed number is so small that its entropy is -1/k to all digits."""
+    return (shape >= 0) & (shape < (1e-150 if shape.dtype.char == 'd' else 1e-18))
+
+
 def at_least(x: Any, bound: float) -> bool:
     """Whether an array has no element below a bound; False also for arrays of a GPU."""
     return type(x) is numpy.ndarray and (not x.size or bool(x.min() >= bound))

@@ -143,3 +143,59 @@ def test_elements_that_are_not_chosen_get_no_slope_from_a_nan() -> None:
     p = Variable(np.array([0.0, np.nan, 1.0], 'f'))
     (g,) = chainer.grad([F.sum(D.Categorical(p).log_p[:2])], [p])
     assert np.isposinf(g.array[0]) and np.isnan(g.array[1]) and g.array[2] == 0
+
+
+ENTROPIES: dict[str, tuple[Callable[[Any, Any], Any], float]] = {  # and the slope by k times k^2
+    'Gamma': (lambda k, one: D.Gamma(k, one), 1.0),
+    'Chisquare': (lambda k, one: D.Chisquare(k), 2.0),
+    'Beta(k, 1)': (lambda k, one: D.Beta(k, one), 1.0),
+    'Beta(1, k)': (lambda k, one: D.Beta(one, k), 1.0),
+    'Beta(k, k)': (lambda k, one: D.Beta(k, k), 1.0),
+    'Beta(k, constant)': (lambda k, one: D.Beta(k, 3 * k.array), 1 - 2 / 16),
+    'Beta(constant, k)': (lambda k, one: D.Beta(k.array / 3, k), 1 - 2 * 9 / 16),
+    'Dirichlet(k, 2 k, 1)': (lambda k, one: D.Dirichlet(F.stack([k, 2 * k, one], -1)), 1.5),
+    'Dirichlet(k, 2 k, k)': (lambda k, one: D.Dirichlet(F.stack([k, 2 * k, k], -1)), 2.5 - 3 / 4),
+}
+
+
+@pytest.mark.parametrize('name', ENTROPIES)
+@pytest.mark.parametrize(
+    ('dtype', 'k'),
+    [
+        ('f', 1e-37),
+        ('f', 1e-20),
+        ('f', 9e-19),
+        ('f', 2e-18),
+        ('f', 1e-12),
+        ('d', 1e-200),
+        ('d', 9e-151),
+        ('d', 2e-150),
+    ],
+)
+def test_entropies_of_tiny_shapes(name: str, dtype: str, k: float) -> None:
+    """About -c / k; the slope is c / k^2, or infinite where that overflows."""
+    make, slope = ENTROPIES[name]
+    shape = Variable(np.array([k, 1.0, k], dtype))
+    with np.errstate(all='ignore'):
+        y = make(shape, np.ones(3, dtype)).entropy
+        (g,) = chainer.grad([F.sum(y)], [shape])
+        expected = np.array(slope, dtype) / np.array(k, dtype) / np.array(k, dtype)
+    assert np.isfinite(y.array).all() and np.isfinite(g.array[1])
+    np.testing.assert_allclose(g.array[[0, 2]], expected, rtol=1e-5)
+    if 'constant' not in name:
+        np.testing.assert_allclose(y.array[[0, 2]], -slope / k, rtol=1e-5)
+
+
+def test_entropy_of_impossible_shapes_is_nan() -> None:
+    bad = np.array([-1e-30, np.nan, -2.0])
+    with np.errstate(all='ignore'):
+        for d in (D.Gamma(bad, bad * 0 + 1), D.Chisquare(bad), D.Beta(bad, bad * 0 + 1)):
+            assert np.isnan(d.entropy.array).all()
+
+
+@pytest.mark.parametrize('dtype', ['f', 'd'])
+def test_draws_of_rare_successes_are_positive(dtype: str) -> None:
+    """Integers that overflow are the largest one."""
+    draws = D.Geometric(np.array([1e-30, 1.0, 0.5], dtype)).sample(20).array
+    assert draws.dtype == dtype and (draws >= 1).all() and (draws[:, 1] == 1).all() and (draws[:, 2] < 1e3).all()
+    assert (draws[:, 0] == np.array(np.iinfo('int64').max, dtype)).all()
