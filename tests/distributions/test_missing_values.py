@@ -98,3 +98,13 @@ def test_infinity_is_the_limit(row: Row, member: str, sign: int, dtype: str) -> 
 @pytest.mark.parametrize('row', [row for row in OF_NUMBERS if row.has('icdf')], ids=str)
 def test_quantiles_of_nan(row: Row) -> None:
     assert np.isnan(answers(row, 'icdf', np.nan, 'd')).all()
+
+
+@pytest.mark.parametrize('id', ['MultivariateNormal', 'Independent'])
+def test_nan_beside_infinity_stays_nan(id: str) -> None:
+    (row,) = [row for row in ROWS if row.id == id]
+    x = row.values.copy()
+    x[0, :2] = np.nan, np.inf
+    with np.errstate(all='ignore'):
+        y = row.dist().log_prob(x).array
+    assert np.isnan(y[0]) and np.isfinite(y[1:]).all()
