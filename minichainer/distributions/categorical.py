@@ -279,7 +279,7 @@ def _between_categories(p: _Categories, q: _Categories) -> Variable:
             f'kl_divergence: distributions of as many categories expected, got {p._count} and {q._count}'
         )
     by_log = not ('p' in p._parameters and 'p' in q._parameters)
-    if by_log and p._has_edge and 'p' in p._parameters:  # whose logarithms have no slopes at 0
+    if by_log and 'p' in p._parameters and p._has_edge:  # whose logarithms have no slopes at 0
         return sum_(p._p_log_p - cross_term(p.p, q.log_p), -1)
     return categorical_divergence(*((p.log_p, q.log_p) if by_log else (p.p, q.p)), by_log)
 
