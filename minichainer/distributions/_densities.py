@@ -23,6 +23,8 @@ from minichainer.variable import Variable
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 #: Numbers whose square is finite, by dtype.
 _SQUARE_FITS = {numpy.dtype('e'): 200.0, numpy.dtype('f'): 1e19, numpy.dtype('d'): 1e154}
+#: More than the logarithm of any finite number, to be subtracted from infinity.
+_FAR = 1e4
 _LOG_2, _LOG_PI = math.log(2), math.log(math.pi)
 
 
@@ -30,28 +32,35 @@ _x_log = gamma_densities.x_log
 
 
 def _x_log1p(xp: Any, x: Any, y: Any) -> Any:
-    """x log(1 + y), and 0 where x is 0, on arrays."""
+    """x log(1 + y), and 0 where x is 0, unless y is NaN; on arrays."""
     with numpy.errstate(divide='ignore', invalid='ignore'):
-        return xp.where(x == 0, xp.zeros((), x.dtype), x * xp.log1p(y))
+        return xp.where((x == 0) & (y == y), xp.zeros((), x.dtype), x * xp.log1p(y))
 
 
-@elementwise(lambda m, gy, p: gy * m.log(p), lambda m, gy, x, p: gy * m.weighted(x, 1 / p))
+@elementwise(lambda m, gy, p: gy * m.log(p), lambda m, gy, x, p: gy * m.quotient(x, p))
 def x_log(xp: Any, x: Any, p: Any) -> Any:
     """x log p, and 0 where x is 0."""
     return _x_log(xp, x, p)
 
 
-@elementwise(lambda m, gy, p: gy * m.log1p(-p), lambda m, gy, x, p: -gy * m.weighted(x, 1 / (1 - p)))
+@elementwise(lambda m, gy, p: gy * m.log1p(-p), lambda m, gy, x, p: -gy * m.quotient(x, 1 - p))
 def x_log_of_1_minus(xp: Any, x: Any, p: Any) -> Any:
     """x log(1 - p), and 0 where x is 0."""
     return _x_log1p(xp, x, -p)
 
 
-@elementwise(lambda m, gy, p: gy / p)
+@elementwise(lambda m, gy, p: m.quotient(gy, p))
 def quiet_log(xp: Any, p: Any) -> Any:
-    """The logarithm, without a warning for 0."""
+    """The logarithm, without a warning for 0; what does not depend on a logarithm of 0 has the slope 0."""
     with numpy.errstate(divide='ignore'):
         return xp.log(p)
+
+
+@elementwise(lambda m, gy, p: -m.quotient(gy, 1 - p))
+def quiet_log_of_1_minus(xp: Any, p: Any) -> Any:
+    """log(1 - p), as :func:`quiet_log`."""
+    with numpy.errstate(divide='ignore'):
+        return xp.log1p(-p)
 
 
 # --- on the real line -------------------------------------------------------------------------------------------
@@ -172,7 +181,7 @@ def cauchy_exponent(xp: Any, x: Any, loc: Any, scale: Any) -> Any:
 )
 def gumbel_log_density(xp: Any, x: Any, loc: Any, scale: Any) -> Any:
     z = (loc - x) / scale
-    return z - xp.exp(z) - xp.log(scale)
+    return xp.minimum(z, _FAR) - xp.exp(z) - xp.log(scale)
 
 
 # --- positive numbers -------------------------------------------------------------------------------------------
@@ -222,7 +231,11 @@ def digamma_step(xp: Any, k: Any, step: Any) -> Any:
     lambda m, gy, x, theta: gy * (x / theta / theta),
 )
 def gamma_exponent(xp: Any, x: Any, k: Any, theta: Any, edge: bool = False) -> Any:
-    return (_x_log(xp, k - 1, x) if edge else (k - 1) * xp.log(x)) - x / theta
+    if not edge:
+        return (k - 1) * xp.minimum(xp.log(x), _FAR) - x / theta
+    with numpy.errstate(divide='ignore', invalid='ignore'):
+        log_x = xp.where(k == 1, xp.zeros((), x.dtype), xp.minimum(xp.log(x), _FAR))
+        return (k - 1) * log_x - x / theta
 
 
 @elementwise(
@@ -316,7 +329,7 @@ def bernoulli_log_density(xp: Any, x: Any, p: Any) -> Any:
 
 @elementwise(
     lambda m, gy, p: gy * m.log_odds(p),
-    lambda m, gy, x, p: gy * (m.weighted(x, 1 / p) - m.weighted(1 - x, 1 / (1 - p))),
+    lambda m, gy, x, p: gy * (m.quotient(x, p) - m.quotient(1 - x, 1 - p)),
 )
 def bernoulli_log_density_at_edge(xp: Any, x: Any, p: Any) -> Any:
     """Also for a probability of 0 or 1."""
@@ -338,6 +351,10 @@ def _is_binary(xp: Any, x: Any) -> Any:
     return (x == 0) | (x == 1)
 
 
+def _if_not_binary(xp: Any, x: Any) -> Any:
+    return xp.where(x == x, -math.inf, math.nan).astype(x.dtype)
+
+
 ops.register_constant('one_if_binary', lambda xp, x: xp.where(_is_binary(xp, x), 1, math.nan).astype(x.dtype))
 
 
@@ -346,7 +363,16 @@ ops.register_constant('one_if_binary', lambda xp, x: xp.where(_is_binary(xp, x),
 )  # fmt: skip
 def checked_bernoulli_log_density(xp: Any, x: Any, logit: Any) -> Any:
     """-inf where x is neither 0 nor 1; its gradient is NaN there, as in Chainer."""
-    return xp.where(_is_binary(xp, x), -logistic_losses(xp, logit, x), -math.inf)
+    return xp.where(_is_binary(xp, x), -logistic_losses(xp, logit, x), _if_not_binary(xp, x))
+
+
+@elementwise(
+    None,
+    lambda m, gy, x, p: gy * ((m.quotient(x, p) - m.quotient(1 - x, 1 - p)) * m.one_if_binary(x)),
+)
+def checked_bernoulli_log_density_at_edge(xp: Any, x: Any, p: Any) -> Any:
+    """As :func:`checked_bernoulli_log_density`, of a probability, which may be 0 or 1."""
+    return xp.where(_is_binary(xp, x), _x_log(xp, x, p) + _x_log1p(xp, 1 - x, -p), _if_not_binary(xp, x))
 
 
 @elementwise(
@@ -360,7 +386,7 @@ def poisson_log_density(xp: Any, x: Any, lam: Any) -> Any:
 
 @elementwise(
     lambda m, gy, x, lam: gy * m.log_minus_digamma(lam, x + 1),
-    lambda m, gy, x, lam: gy * (m.weighted(x, 1 / lam) - 1),
+    lambda m, gy, x, lam: gy * (m.quotient(x, lam) - 1),
 )
 def poisson_log_density_at_edge(xp: Any, x: Any, lam: Any) -> Any:
     """Also for a mean of 0."""
@@ -418,6 +444,13 @@ def weighted(xp: Any, w: Any, x: Any) -> Any:
         return xp.where(w == 0, xp.zeros((), x.dtype), w * x)
 
 
+@elementwise(lambda m, gy, p: gy / p, lambda m, gy, w, p: -gy * m.quotient(m.quotient(w, p), p))
+def quotient(xp: Any, w: Any, p: Any) -> Any:
+    """w / p, and 0 for 0 / 0, in derivatives of w log p of any order."""
+    with numpy.errstate(divide='ignore', invalid='ignore', over='ignore'):
+        return xp.where((w == 0) & (p == 0), xp.zeros((), p.dtype), w / p)
+
+
 @elementwise(lambda m, gy, x, at: m.zero_where(gy, x, at))
 def moved_from(xp: Any, x: Any, at: float, to: float) -> Any:
     """x, and a constant where x is ``at``."""
@@ -454,3 +487,21 @@ def stirling_remainder(xp: Any, x: Any, n: int = 0) -> Any:
     Entropies of large parameters need it: the other terms cancel, and can be left out.
     """
     return gamma_densities.stirling_remainder(xp, x, n)
+
+
+@elementwise(lambda m, gy, a: -2 * gy / a / a / a, lambda m, gy, total, n: gy * 2 * n / total / total / total)
+def slope_of_tiny(xp: Any, a: Any, total: Any, n: int) -> Any:
+    """1 / a^2 - n / A^2, also where both are infinite."""
+    with numpy.errstate(over='ignore', divide='ignore', invalid='ignore'):
+        return (1 / a - math.sqrt(n) / total) * (1 / a + math.sqrt(n) / total)
+
+
+@primitive(
+    rule=lambda m, gy, alpha: m.reshape(gy, (*gy.shape, 1)) * (
+        m.slope_of_tiny(alpha, m.sum(alpha, -1, True), alpha.shape[-1])
+    ),
+    kinds='f',
+)  # fmt: skip
+def entropy_of_tiny(xp: Any, alpha: Any) -> Any:
+    """The entropy of a Dirichlet distribution of concentrations near 0, without its terms that are negligible."""
+    return alpha.shape[-1] / alpha.sum(axis=-1) - (1 / alpha).sum(axis=-1)

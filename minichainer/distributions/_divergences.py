@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy
 
-from minichainer.distributions._densities import quiet_log, weighted
+from minichainer.distributions._densities import quiet_log, quotient, weighted
 from minichainer.functions._define import elementwise, primitive
+from minichainer.functions.array.selection import where
 from minichainer.functions.array.shape import broadcast_to
 from minichainer.functions.math.gamma import polygamma_of
 from minichainer.functions.math.reductions import sum as sum_
@@ -25,7 +26,7 @@ from minichainer.kernels.small_differences import (
 from minichainer.variable import Variable
 
 #: Ops that rules below use.
-_USED = quiet_log, weighted, polygamma_of, log_ratio
+_USED = quiet_log, quotient, weighted, polygamma_of, log_ratio
 
 
 # --- of gamma and Dirichlet distributions -------------------------------------------------------------------------
@@ -175,11 +176,22 @@ def _entropies(xp: Any, p: Any, q: Any) -> Any:
 
 
 @elementwise(
-    lambda m, gy, p, q: gy * m.log_odds_ratio(p, q), lambda m, gy, p, q: gy * ((q - p) / (q * (1 - q)))
+    lambda m, gy, p, q: gy * m.log_odds_ratio(p, q), lambda m, gy, p, q: gy * m.slope_by_other_probability(p, q)
 )  # fmt: skip
 def bernoulli_divergence(xp: Any, p: Any, q: Any) -> Any:
     with numpy.errstate(all='ignore'):
         return _entropies(xp, p, q)
+
+
+@elementwise(
+    lambda m, gy, q: -gy / (q * (1 - q)),
+    lambda m, gy, p, q: gy * (p / q / q + (1 - p) / (1 - q) / (1 - q)),
+)
+def slope_by_other_probability(xp: Any, p: Any, q: Any) -> Any:
+    """(1 - p) / (1 - q) - p / q; of what is impossible in both distributions nothing depends on q."""
+    with numpy.errstate(divide='ignore', invalid='ignore'):
+        slope = (q - p) / (q * (1 - q))
+        return xp.where((p == q) & ((q == 0) | (q == 1)), 1 - 2 * q, slope)
 
 
 @elementwise(lambda m, gy, p: gy / (p * (1 - p)), lambda m, gy, q: -gy / (q * (1 - q)))
@@ -189,8 +201,12 @@ def log_odds_ratio(xp: Any, p: Any, q: Any) -> Any:
 
 
 def _log_of_probabilities(xp: Any, p: Any, q: Any, difference: Any) -> Any:
-    """log(p / q) for gradients of divergences; the term p log p of a p of 0 counts as constant, as in Chainer."""
-    return xp.where(p == 0, -1 - xp.log(q), log_of_ratio(xp, p, q, difference))
+    """log(p / q) for gradients of divergences; the term p log p of a p of 0 counts as constant, as in Chainer.
+
+    The term p log q, too, where q is also 0.
+    """
+    at_0 = -1 - xp.log(where_or(xp, (p != 0) | (q != 0), q, 1.0))
+    return xp.where(p == 0, at_0, log_of_ratio(xp, p, q, difference))
 
 
 @elementwise(lambda m, gy, p: gy / p, lambda m, gy, q: -gy / q)
@@ -202,7 +218,7 @@ def log_ratio_of_probabilities(xp: Any, p: Any, q: Any) -> Any:
 @primitive(
     rule=(
         lambda m, gy, p, q: m.reshape(gy, (*gy.shape, 1)) * (m.log_ratio_of_probabilities(p, q) + 1),
-        lambda m, gy, p, q: m.reshape(-gy, (*gy.shape, 1)) * m.weighted(p, 1 / q),
+        lambda m, gy, p, q: m.reshape(-gy, (*gy.shape, 1)) * m.quotient(p, q),
     ),
     kinds='f',
 )
@@ -228,8 +244,29 @@ def relative_entropy_by_log(xp: Any, p: Any, q: Any) -> Any:
     with numpy.errstate(all='ignore'):
         change, own, other = q - p, xp.exp(p), xp.exp(q)
         near = change < 1
-        small = own * expm1_excess(xp, where_or(xp, near, change, 0.0))
+        small = where_or(xp, own != 0, own * expm1_excess(xp, where_or(xp, near, change, 0.0)), 0.0)
         return xp.where(near, small, other - own - where_or(xp, own > 0, own * change, 0.0))
+
+
+@elementwise(
+    lambda m, gy, p, q: gy * m.log_ratio_of_probabilities(p, q), lambda m, gy, p, q: gy * m.excess_of_mean(p, q)
+)  # fmt: skip
+def poisson_divergence(xp: Any, p: Any, q: Any) -> Any:
+    with numpy.errstate(all='ignore'):
+        return entropy_of_ratio(xp, p, q, q - p)
+
+
+@elementwise(lambda m, gy, q: -gy / q, lambda m, gy, p, q: gy * m.quotient(m.quotient(p, q), q))
+def excess_of_mean(xp: Any, p: Any, q: Any) -> Any:
+    """1 - p / q, and 1 where both are 0."""
+    with numpy.errstate(divide='ignore', invalid='ignore'):
+        return xp.where((p == 0) & (q == 0), xp.ones((), q.dtype), (q - p) / q)
+
+
+def cross_term(w: Variable, log_q: Variable) -> Variable:
+    """w log q, and 0 without slopes where both are 0."""
+    is_impossible = (w._data == 0) & (log_q._data == -numpy.inf)
+    return w * where(is_impossible, 0.0, log_q)
 
 
 def categorical_divergence(p: Variable, q: Variable, by_log: bool) -> Variable:

@@ -238,30 +238,30 @@ class Parametric(Distribution):
         return as_variable(self._values(x))
 
     def _if_possible(
-        self, x: Any, possible: Any, density: Callable[..., Variable], *parameters: Any, instead: float = 1.0
+        self, x: Any, impossible: Any, density: Callable[..., Variable], *parameters: Any, instead: float = 1.0
     ) -> Variable:
-        """The logarithm of a density at possible values, and -inf elsewhere, where the gradient is 0.
+        """The logarithm of a density, and -inf at impossible values, where the gradient is 0.
 
         Args:
             x: values.
-            possible: bool array. On a GPU nothing waits for it.
+            impossible: bool array; False for NaN, so that this stays. On a GPU nothing waits for it.
             density: op of values and parameters.
             parameters: its arguments after the values.
             instead: some possible value.
         """
-        if holds(possible):
+        if fails(impossible):
             return density(x, *parameters)
-        y = density(where(possible, x, instead), *parameters)
-        return where(self.xp.broadcast_to(possible, y.shape), y, -math.inf)
+        y = density(where(impossible, instead, x), *parameters)
+        return where(self.xp.broadcast_to(impossible, y.shape), -math.inf, y)
 
-    def _in_support(
-        self, x: Variable, possible: Any, op: Callable[..., Variable], instead: Any, inner: float = 0.5
+    def _unless(
+        self, outside: Any, x: Variable, op: Callable[..., Variable], instead: Any, inner: float = 0.5
     ) -> Variable:
-        """An op at values for which a condition holds, and something else elsewhere; ``inner`` is some such value."""
-        if holds(possible):
+        """An op, and something else at values outside; ``inner`` is a value that is not. NaN is not outside."""
+        if fails(outside):
             return op(x)
-        y = op(where(possible, x, inner))
-        return where(self.xp.broadcast_to(possible, y.shape), y, instead)
+        y = op(where(outside, inner, x))
+        return where(self.xp.broadcast_to(outside, y.shape), instead, y)
 
     def _full(self, x: Variable) -> Variable:
         """A property of the distribution, broadcast to the shape of the parameters."""
@@ -306,6 +306,16 @@ def raw(x: Any) -> Any:
 def holds(condition: Any) -> bool:
     """Whether a condition holds for all elements; False for arrays of a GPU, so that nothing waits for these."""
     return isinstance(condition, (numpy.ndarray, numpy.bool_)) and bool(condition.all())
+
+
+def fails(condition: Any) -> bool:
+    """Whether a condition holds for no element; False for arrays of a GPU, so that nothing waits for these."""
+    return isinstance(condition, (numpy.ndarray, numpy.bool_)) and not condition.any()
+
+
+def is_tiny(shape: Any) -> Any:
+    """Where the shape of a gamma-distributed number is so small that its entropy is -1/k to all digits."""
+    return (shape >= 0) & (shape < (1e-150 if shape.dtype.char == 'd' else 1e-18))
 
 
 def at_least(x: Any, bound: float) -> bool:

@@ -11,6 +11,7 @@ from minichainer.distributions._densities import (
     beta_log_density,
     beta_variance,
     dirichlet_log_density,
+    entropy_of_tiny,
     log_beta,
     stirling_remainder,
     x_log,
@@ -19,7 +20,9 @@ from minichainer.distributions._divergences import dirichlet_divergence
 from minichainer.distributions._parametric import (
     Parametric,
     computed,
+    fails,
     holds,
+    is_tiny,
     parameter,
     raw,
     register_divergence,
@@ -49,6 +52,17 @@ def _total_entropy(total: Variable, count: int) -> Variable:
     r""":math:`\log \Gamma(A) - (A - n) \psi(A) + A` for the sum A of n parameters."""
     remainders = stirling_remainder(total, 0) - (total - count) * stirling_remainder(total, 1)
     return log(total) * (count - 0.5) + _CONSTANT - 0.5 * count / total + remainders
+
+
+def _joint_entropy(alpha: Variable) -> Variable:
+    """The entropy of a Dirichlet distribution of concentrations of which some may be tiny."""
+    tiny, count = is_tiny(alpha._data), alpha.shape[-1]
+    rows = tiny.all(axis=-1)  # all are, and slopes are differences of numbers that overflow
+    inside = alpha.xp.broadcast_to(rows[..., None], alpha.shape)
+    others, single = where(inside, 1.0, alpha), tiny & ~inside
+    parts = where(single, -1 / where(single, others, 1.0), _partial_entropy(where(single, 1.0, others)))
+    ordinary = sum_(parts, -1) - _total_entropy(sum_(others, -1), count)
+    return where(rows, entropy_of_tiny(where(inside, alpha, 1.0)), ordinary)
 
 
 class Beta(Parametric):
@@ -86,8 +100,8 @@ class Beta(Parametric):
         array = raw(x)
         if holds((array > 0) & (array < 1)):
             return self._log_density(x, False)
-        possible = (array >= 0) & (array <= 1)
-        return self._if_possible(x, possible, self._log_density, True, instead=0.5)
+        impossible = (array < 0) | (array > 1)
+        return self._if_possible(x, impossible, self._log_density, True, instead=0.5)
 
     def _log_density(self, x: Any, edge: bool) -> Variable:
         if not self._is_small:
@@ -119,9 +133,8 @@ class Beta(Parametric):
     def _log_probability(self, x: Any, upper: bool) -> Variable:
         x = self._variables(x)
         above = x._data >= 1
-        # NaN is possible, so that it stays.
-        return self._in_support(
-            x, ~((x._data <= 0) | above), lambda x: beta_log_probability(x, self.a, self.b, upper),
+        return self._unless(
+            (x._data <= 0) | above, x, lambda x: beta_log_probability(x, self.a, self.b, upper),
             self.xp.where(above == upper, -math.inf, 0.0).astype(self._dtype),
         )  # fmt: skip
 
@@ -159,6 +172,8 @@ class Beta(Parametric):
     @computed
     def entropy(self) -> Variable:
         """Entropy."""
+        if not (fails(is_tiny(self.a._data)) and fails(is_tiny(self.b._data))):
+            return _joint_entropy(stack([self._full(self.a), self._full(self.b)], -1))
         return _partial_entropy(self.a) + _partial_entropy(self.b) - _total_entropy(self.a + self.b, 2)
 
 
@@ -281,6 +296,8 @@ class Dirichlet(Parametric):
     @computed
     def entropy(self) -> Variable:
         """Entropy."""
+        if not fails(is_tiny(self.alpha._data)):
+            return _joint_entropy(self.alpha)
         return sum_(_partial_entropy(self.alpha), -1) - _total_entropy(self.alpha0, self._shape[-1])
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
-from minichainer.distributions._densities import p_log_p, quiet_log, weighted, weighted_own
-from minichainer.distributions._divergences import categorical_divergence
+from minichainer.distributions._densities import p_log_p, quiet_log, weighted_own, x_log
+from minichainer.distributions._divergences import categorical_divergence, cross_term
 from minichainer.distributions._parametric import (
     Parametric,
     computed,
@@ -66,6 +67,11 @@ class _Categories(Parametric):
     def _p_log_p(self) -> Variable:
         given = self._parameters.get('p')
         return weighted_own(self.p, self.log_p) if given is None else p_log_p(given)
+
+    @functools.cached_property
+    def _has_edge(self) -> bool:
+        """Whether a category may be impossible."""
+        return not holds(self.p._data > 0)
 
     def _draw_labels(self, n: int) -> Any:
         """Labels of shape ``(n,) + batch_shape``, by the draws of ``numpy.random.choice`` for each row."""
@@ -174,7 +180,8 @@ class Categorical(_Categories):
         values = self.xp.asarray(raw(self._values(x)))[..., None]
         chosen = compare(self.xp.arange(self._count), values)
         shape = self._broadcast([chosen.shape, self._shape])
-        return sum_(where(self.xp.broadcast_to(chosen, shape), broadcast_to(self.p, shape), 0.0), -1)
+        others = self.xp.where(values == values, 0.0, math.nan).astype(self._dtype)
+        return sum_(where(self.xp.broadcast_to(chosen, shape), broadcast_to(self.p, shape), others), -1)
 
     def sample_n(self, n: int) -> Variable:
         return Variable(self._draw_labels(n), requires_grad=False)
@@ -219,12 +226,15 @@ class OneHotCategorical(_Categories):
 
     def log_prob(self, x: Any) -> Variable:
         x = self._values(x)
-        return sum_(weighted(x, self.log_p) if self._has_edge else x * self.log_p, -1)
+        return sum_(x_log(x, self.p) if self._has_edge else x * self.log_p, -1)
 
-    @functools.cached_property
-    def _has_edge(self) -> bool:
-        """Whether a category may be impossible."""
-        return not holds(self.p._data > 0)
+    def prob(self, x: Any) -> Variable:
+        x = self._values(x)
+        array = raw(x)
+        # The logarithm of an impossible value has no slope.
+        if self._has_edge and holds((array == 0) | (array == 1)) and holds(array.sum(axis=-1) == 1):
+            return sum_(x * self.p, -1)
+        return exp(self.log_prob(x))
 
     def sample_n(self, n: int) -> Variable:
         return Variable(self.xp.eye(self._count, dtype=self._dtype)[self._draw_labels(n)], requires_grad=False)
@@ -269,6 +279,8 @@ def _between_categories(p: _Categories, q: _Categories) -> Variable:
             f'kl_divergence: distributions of as many categories expected, got {p._count} and {q._count}'
         )
     by_log = not ('p' in p._parameters and 'p' in q._parameters)
+    if by_log and 'p' in p._parameters and p._has_edge:  # whose logarithms have no slopes at 0
+        return sum_(p._p_log_p - cross_term(p.p, q.log_p), -1)
     return categorical_divergence(*((p.log_p, q.log_p) if by_log else (p.p, q.p)), by_log)
 
 

@@ -12,25 +12,33 @@ from minichainer.distributions._densities import (
     bernoulli_log_density_by_any_logit,
     bernoulli_log_density_by_logit,
     checked_bernoulli_log_density,
+    checked_bernoulli_log_density_at_edge,
     geometric_cdf,
     log_odds,
-    log_of_1_minus_exp,
     p_log_p,
     poisson_density_at_edge,
     poisson_log_density,
     poisson_log_density_at_edge,
     power_of_rest,
     q_log_of_1_minus,
+    quiet_log,
+    quiet_log_of_1_minus,
     weighted,
     weighted_own,
     x_log_of_1_minus,
 )
-from minichainer.distributions._divergences import bernoulli_divergence, bernoulli_divergence_by_logit
+from minichainer.distributions._divergences import (
+    bernoulli_divergence,
+    bernoulli_divergence_by_logit,
+    cross_term,
+    poisson_divergence,
+)
 from minichainer.distributions._parametric import (
     Parametric,
     at_least,
     computed,
     holds,
+    log_of_probability,
     parameter,
     raw,
     register_divergence,
@@ -47,7 +55,6 @@ from minichainer.functions.array.selection import where
 from minichainer.functions.array.shape import expand_dims
 from minichainer.functions.math.exponential import exp, log, log1p, sqrt
 from minichainer.functions.math.reductions import sum as sum_
-from minichainer.functions.math.small_differences import relative_entropy
 from minichainer.variable import Variable, as_variable
 
 _HALF_LOG_2_PI_E = 0.5 * math.log(2 * math.pi * math.e)
@@ -112,6 +119,18 @@ class Bernoulli(Parametric):
         return sigmoid(-self.logit) if given is None else 1 - given
 
     @property
+    @computed
+    def _log_p(self) -> Variable:
+        given = self._parameters.get('p')
+        return -softplus(-self.logit) if given is None else quiet_log(given)
+
+    @property
+    @computed
+    def _log_rest(self) -> Variable:
+        given = self._parameters.get('p')
+        return -softplus(self.logit) if given is None else quiet_log_of_1_minus(given)
+
+    @property
     def params(self) -> dict[str, Variable]:
         return {'logit': self.logit}
 
@@ -121,6 +140,8 @@ class Bernoulli(Parametric):
 
     def log_prob(self, x: Any) -> Variable:
         x = self._values(x)
+        if self.binary_check and self._has_edge and 'p' in self._parameters:
+            return checked_bernoulli_log_density_at_edge(x, self.p)
         if self.binary_check:
             return checked_bernoulli_log_density(x, self.logit)
         if 'p' in self._parameters:
@@ -140,7 +161,8 @@ class Bernoulli(Parametric):
         if not self.binary_check:
             return y
         array = values._data
-        return where(self.xp.broadcast_to((array == 0) | (array == 1), y.shape), y, 0.0)
+        impossible = (array != 0) & (array != 1) & (array == array)
+        return where(self.xp.broadcast_to(impossible, y.shape), 0.0, y)
 
     def cdf(self, x: Any) -> Variable:
         return self._by_value(x, 0.0, self._rest, 1.0)
@@ -149,21 +171,21 @@ class Bernoulli(Parametric):
         return self._by_value(x, 1.0, self.p, 0.0)
 
     def log_cdf(self, x: Any) -> Variable:
-        return self._by_value(x, -math.inf, -softplus(self.logit), 0.0)
+        return self._by_value(x, -math.inf, self._log_rest, 0.0)
 
     def log_survival_function(self, x: Any) -> Variable:
-        return self._by_value(x, 0.0, -softplus(-self.logit), -math.inf)
+        return self._by_value(x, 0.0, self._log_p, -math.inf)
 
     def _by_value(self, x: Any, below: float, between: Variable, above: float) -> Variable:
         """One of three, for values below 0, from 0 to 1, and from 1 on."""
         x = raw(self._values(x))
-        outside = self.xp.where(x < 0, below, above).astype(self._dtype)
+        outside = self.xp.where(x < 0, below, self.xp.where(x >= 1, above, math.nan)).astype(self._dtype)
         return where((x >= 0) & (x < 1), between, outside)
 
     def icdf(self, x: Any) -> Variable:
         probability = raw(self._values(x))
         found = probability > self._rest._data
-        invalid = (probability < 0) | (probability > 1)
+        invalid = ~((probability >= 0) & (probability <= 1))
         return Variable(self.xp.where(invalid, math.nan, found).astype(self._dtype), requires_grad=False)
 
     def sample_n(self, n: int) -> Variable:
@@ -211,7 +233,7 @@ class Bernoulli(Parametric):
         p = self._parameters.get('p')
         if p is not None:
             return p_log_p(p), q_log_of_1_minus(self._rest, p)
-        return weighted_own(self.p, -softplus(-self.logit)), weighted_own(self._rest, -softplus(self.logit))
+        return weighted_own(self.p, self._log_p), weighted_own(self._rest, self._log_rest)
 
 
 @register_divergence(Bernoulli)
@@ -221,7 +243,7 @@ def _between_bernoullis(p: Bernoulli, q: Bernoulli) -> Variable:
     if 'logit' in p._parameters and 'logit' in q._parameters:
         return bernoulli_divergence_by_logit(p.logit, q.logit)
     one, zero = p._own_terms()
-    return (weighted(p.p, softplus(-q.logit)) + one) + (weighted(p._rest, softplus(q.logit)) + zero)
+    return (one - cross_term(p.p, q._log_p)) + (zero - cross_term(p._rest, q._log_rest))
 
 
 class Geometric(Parametric):
@@ -257,12 +279,11 @@ class Geometric(Parametric):
         array = raw(x)
         if at_least(array, 1):
             return self._log_density(x)
-        return self._if_possible(x, array >= 1, self._log_density)
+        return self._if_possible(x, array < 1, self._log_density)
 
     def prob(self, x: Any) -> Variable:
         x = self._variables(x)
-        possible = x._data >= 1
-        return self._in_support(x, possible, lambda x: self.p * power_of_rest(x - 1, self.p), 0.0, 1.0)
+        return self._unless(x._data < 1, x, lambda x: self.p * power_of_rest(x - 1, self.p), 0.0, 1.0)
 
     def _log_density(self, x: Any) -> Variable:
         failures = as_variable(x) - 1
@@ -298,7 +319,7 @@ class Geometric(Parametric):
         return geometric_cdf(self._trials(x), self.p)
 
     def log_cdf(self, x: Any) -> Variable:
-        return log_of_1_minus_exp(-self.log_survival_function(x))
+        return log_of_probability(self.cdf(x), self.survival_function(x))
 
     def icdf(self, x: Any) -> Variable:
         xp, probability, p = self.xp, raw(self._values(x)), self.p._data
@@ -312,7 +333,8 @@ class Geometric(Parametric):
 
     def sample_n(self, n: int) -> Variable:
         draws = self._drawn(self.xp.random.geometric, self.p, size=self._size(n))
-        return self._constants(draws)
+        # More trials than an integer holds come out negative.
+        return self._constants(self.xp.where(draws < 1, self.xp.iinfo(draws.dtype).max, draws))
 
     @property
     @computed
@@ -390,36 +412,38 @@ class Poisson(Parametric):
         density = poisson_log_density_at_edge if self._has_edge else poisson_log_density
         if at_least(array, 0):
             return density(x, self.lam)
-        return self._if_possible(x, array >= 0, density, self.lam)
+        return self._if_possible(x, array < 0, density, self.lam)
 
     def prob(self, x: Any) -> Variable:
         if not self._has_edge:
             return exp(self.log_prob(x))
         x = self._variables(x)
-        return self._in_support(x, x._data >= 0, lambda x: poisson_density_at_edge(x, self.lam), 0.0, 1.0)
+        return self._unless(x._data < 0, x, lambda x: poisson_density_at_edge(x, self.lam), 0.0, 1.0)
 
     @functools.cached_property
     def _has_edge(self) -> bool:
         """Whether 0 may be certain, or nearly so, where slopes divide by the mean."""
         return not holds(self.lam._data > _SMALL_MEAN)
 
-    def _by_value(self, x: Any, op: Any, below: float) -> Variable:
-        """An op at the whole part of values, and a number below 0."""
+    def _by_value(self, x: Any, op: Any, below: float, above: float) -> Variable:
+        """An op at the whole part of values, a number below 0, and another one at infinity."""
         whole = self.xp.floor(raw(self._values(x)))
-        y: Variable = op(self.xp.maximum(whole, 0), self.lam)
-        return where(self.xp.broadcast_to(whole >= 0, y.shape), y, below)
+        is_outside = (whole < 0) | (whole == math.inf)
+        y: Variable = op(self.xp.where(is_outside, 0, whole).astype(self._dtype), self.lam)
+        outside = self.xp.where(whole < 0, below, above).astype(self._dtype)
+        return where(self.xp.broadcast_to(is_outside, y.shape), outside, y)
 
     def cdf(self, x: Any) -> Variable:
-        return self._by_value(x, poisson_cdf, 0.0)
+        return self._by_value(x, poisson_cdf, 0.0, 1.0)
 
     def survival_function(self, x: Any) -> Variable:
-        return self._by_value(x, poisson_survival, 1.0)
+        return self._by_value(x, poisson_survival, 1.0, 0.0)
 
     def log_cdf(self, x: Any) -> Variable:
-        return self._by_value(x, poisson_log_cdf, -math.inf)
+        return self._by_value(x, poisson_log_cdf, -math.inf, 0.0)
 
     def log_survival_function(self, x: Any) -> Variable:
-        return self._by_value(x, poisson_log_survival, 0.0)
+        return self._by_value(x, poisson_log_survival, 0.0, -math.inf)
 
     def sample_n(self, n: int) -> Variable:
         draws = self._drawn(self.xp.random.poisson, self.lam, size=self._size(n))
@@ -470,4 +494,4 @@ def _summed_entropy(lam: Variable) -> Variable:
 
 @register_divergence(Poisson)
 def _between_poissons(p: Poisson, q: Poisson) -> Variable:
-    return relative_entropy(p.lam, q.lam)
+    return poisson_divergence(p.lam, q.lam)

@@ -12,12 +12,15 @@ from minichainer.distributions._parametric import (
     Parametric,
     above,
     computed,
+    fails,
     holds,
+    is_tiny,
     parameter,
     raw,
     register_divergence,
 )
 from minichainer.distributions._tails import gamma_cdf, gamma_log_probability, gamma_survival
+from minichainer.functions.array.selection import where
 from minichainer.functions.math.elementwise_extrema import maximum
 from minichainer.functions.math.exponential import log
 from minichainer.functions.math.gamma import lgamma
@@ -55,9 +58,8 @@ class _GammaLike(Parametric):
     def _log_probability(self, x: Any, upper: bool) -> Variable:
         k, theta = self._shape_and_scale
         z = self._variables(x) / theta
-        # NaN is possible, so that it stays.
-        return self._in_support(
-            z, ~(z._data <= 0), lambda z: gamma_log_probability(z, k, upper), 0.0 if upper else -math.inf
+        return self._unless(
+            z._data <= 0, z, lambda z: gamma_log_probability(z, k, upper), 0.0 if upper else -math.inf
         )
 
     def icdf(self, x: Any) -> Variable:
@@ -100,7 +102,7 @@ class Gamma(_GammaLike):
         array = raw(x)
         if above(array, 0):
             return self._log_density(x, False)
-        return self._if_possible(x, array >= 0, self._log_density, True)
+        return self._if_possible(x, array < 0, self._log_density, True)
 
     def _log_density(self, x: Any, edge: bool) -> Variable:
         if not self._is_small:
@@ -152,6 +154,13 @@ def _positive_part(x: Variable) -> Variable:
 
 def _standard_entropy(k: Variable) -> Variable:
     r""":math:`k + \log \Gamma(k) + (1 - k) \psi(k)`, without its terms that cancel."""
+    tiny = is_tiny(k._data)
+    if not fails(tiny):  # slopes of the terms overflow there
+        return where(tiny, -1 / where(tiny, k, 1.0), _ordinary_entropy(where(tiny, 1.0, k)))
+    return _ordinary_entropy(k)
+
+
+def _ordinary_entropy(k: Variable) -> Variable:
     remainders = stirling_remainder(k, 0) - (k - 1) * stirling_remainder(k, 1)
     return log(k) * 0.5 + _HALF_LOG_2_PI_E - 0.5 / k + remainders
 

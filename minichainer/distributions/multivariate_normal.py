@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from minichainer.distributions._parametric import Parametric, computed, register_divergence
+from minichainer.distributions._parametric import Parametric, computed, holds, register_divergence
 from minichainer.functions.arithmetic import absolute
 from minichainer.functions.array.gathering import diagonal
-from minichainer.functions.array.selection import masked
+from minichainer.functions.array.selection import masked, where
 from minichainer.functions.array.shape import broadcast_to, expand_dims, squeeze
 from minichainer.functions.math.exponential import log, square
 from minichainer.functions.math.linear_algebra import inverse
@@ -99,7 +99,15 @@ class MultivariateNormal(Parametric):
         return sum_(log(absolute(diagonal(self._factor, 0, -2, -1))), -1)
 
     def log_prob(self, x: Any) -> Variable:
-        z = _times(self._inverse, self._variables(x) - self.loc)
+        x = self._variables(x)
+        if holds(abs(x._data) < math.inf):
+            return self._log_density(x)
+        far = (abs(x._data) == math.inf).any(axis=-1) & (x._data == x._data).all(axis=-1)
+        y = self._log_density(where(far[..., None], 0.0, x))
+        return where(self.xp.broadcast_to(far, y.shape), -math.inf, y)
+
+    def _log_density(self, x: Variable) -> Variable:
+        z = _times(self._inverse, x - self.loc)
         return sum_(square(z), -1) * -0.5 - (self._half_log_determinant + 0.5 * self.d * _LOG_2_PI)
 
     def sample_n(self, n: int) -> Variable:

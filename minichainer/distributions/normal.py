@@ -160,7 +160,7 @@ class LogNormal(Parametric):
     def log_prob(self, x: Any) -> Variable:
         x = self._values(x)
         array = raw(x)
-        return self._log_density(x) if above(array, 0) else self._if_possible(x, array > 0, self._log_density)
+        return self._log_density(x) if above(array, 0) else self._if_possible(x, array <= 0, self._log_density)
 
     def _log_density(self, x: Any) -> Variable:
         return log_normal_exponent(x, self.mu, self.sigma) - self._log_normalizer
@@ -171,26 +171,26 @@ class LogNormal(Parametric):
         return log(self.sigma) + _HALF_LOG_2_PI
 
     def _standardized(self, x: Any) -> tuple[Any, Variable]:
-        """Which values are positive, and the standardized logarithms of these."""
+        """Which values are impossible, and the standardized logarithms of the others."""
         x = self._values(x)
-        positive = raw(x) > 0
-        return positive, (log(where(positive, x, 1.0)) - self.mu) / self.sigma
+        impossible = raw(x) <= 0
+        return impossible, (log(where(impossible, 1.0, x)) - self.mu) / self.sigma
 
     def cdf(self, x: Any) -> Variable:
-        positive, z = self._standardized(x)
-        return where(positive, ndtr(z), 0.0)
+        impossible, z = self._standardized(x)
+        return where(impossible, 0.0, ndtr(z))
 
     def log_cdf(self, x: Any) -> Variable:
-        positive, z = self._standardized(x)
-        return where(positive, log_ndtr(z), -math.inf)
+        impossible, z = self._standardized(x)
+        return where(impossible, -math.inf, log_ndtr(z))
 
     def survival_function(self, x: Any) -> Variable:
-        positive, z = self._standardized(x)
-        return where(positive, ndtr(-z), 1.0)
+        impossible, z = self._standardized(x)
+        return where(impossible, 1.0, ndtr(-z))
 
     def log_survival_function(self, x: Any) -> Variable:
-        positive, z = self._standardized(x)
-        return where(positive, log_ndtr(-z), 0.0)
+        impossible, z = self._standardized(x)
+        return where(impossible, 0.0, log_ndtr(-z))
 
     def icdf(self, x: Any) -> Variable:
         return exp(self.mu + self.sigma * ndtri(self._variables(x)))

@@ -50,7 +50,7 @@ class Exponential(Parametric):
         array = raw(x)
         if at_least(array, 0):
             return exponential_log_density(x, self.lam)
-        return self._if_possible(x, array >= 0, exponential_log_density, self.lam)
+        return self._if_possible(x, array < 0, exponential_log_density, self.lam)
 
     def _exponent(self, x: Any) -> Variable:
         """Minus the logarithm of the survival function."""
@@ -143,15 +143,15 @@ class Pareto(Parametric):
 
     def log_prob(self, x: Any) -> Variable:
         x = self._values(x)
-        possible = raw(x) >= self.scale._data
+        impossible = raw(x) < self.scale._data
         # Any value will do instead; only its logarithm must exist.
-        return self._if_possible(x, possible, pareto_log_density, self.scale, self.alpha)
+        return self._if_possible(x, impossible, pareto_log_density, self.scale, self.alpha)
 
     def _exponent(self, x: Any) -> Variable:
         """Minus the logarithm of the survival function."""
         x = self._variables(x)
-        possible = ~(x._data < self.scale._data)  # NaN is possible, so that it stays
-        return self.alpha * log_ratio(where(possible, x, self.scale), self.scale)
+        impossible = x._data < self.scale._data
+        return self.alpha * log_ratio(where(impossible, self.scale, x), self.scale)
 
     def cdf(self, x: Any) -> Variable:
         return -expm1(-self._exponent(x))

@@ -92,7 +92,9 @@ class Uniform(Parametric):
         shape = possible.shape
         if holds(possible):
             return -self._log_scale if shape == self._log_scale.shape else broadcast_to(-self._log_scale, shape)
-        return where(possible, -self._log_scale, -math.inf)
+        impossible = (x < self.low._data) | (x > self.high._data)
+        outside = self.xp.where(impossible, -math.inf, math.nan).astype(self._dtype)
+        return where(possible, -self._log_scale, outside)
 
     def cdf(self, x: Any) -> Variable:
         return clip((self._variables(x) - self.low) / self.scale, 0.0, 1.0)
@@ -146,8 +148,8 @@ class Uniform(Parametric):
 
 def _log(p: Variable) -> Variable:
     """The logarithm of probabilities that may be 0."""
-    possible = p._data > 0
-    return where(possible, log(where(possible, p, 1.0)), -math.inf)
+    impossible = p._data <= 0
+    return where(impossible, -math.inf, log(where(impossible, 1.0, p)))
 
 
 @register_divergence(Uniform)

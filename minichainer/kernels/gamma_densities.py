@@ -66,9 +66,9 @@ def _remainder_series(x: Any, n: int) -> Any:
 
 # --- densities ----------------------------------------------------------------------------------------------------
 def x_log(xp: Any, x: Any, y: Any) -> Any:
-    """x log y, and 0 where x is 0."""
+    """x log y, and 0 where x is 0, unless y is NaN."""
     with numpy.errstate(divide='ignore', invalid='ignore'):
-        return xp.where(x == 0, xp.zeros((), x.dtype), x * xp.log(y))
+        return xp.where((x == 0) & (y == y), xp.zeros((), x.dtype), x * xp.log(y))
 
 
 def gamma_log_density(xp: Any, x: Any, k: Any, rate: Any) -> Any:
@@ -86,7 +86,8 @@ def _gamma_part(xp: Any, x: Any, k: Any, rate: Any, excess: Any) -> Any:
     far = xp.maximum(k, SERIES_FROM)
     half = 0.5 * xp.log(far) - _HALF_LOG_2_PI - _remainder_series(far, 0)
     saddle = half - entropy_of_ratio(xp, far, rate * x, excess) - xp.log(x)
-    return xp.where(k < SERIES_FROM, plain, where_or(xp, x > 0, saddle, -math.inf))
+    y = xp.where(k < SERIES_FROM, plain, where_or(xp, x != 0, saddle, -math.inf))
+    return where_or(xp, x != math.inf, y, -math.inf)  # instead of differences of infinite terms
 
 
 def log_beta(xp: Any, a: Any, b: Any) -> Any:
@@ -132,7 +133,8 @@ def poisson_log_density(xp: Any, x: Any, lam: Any) -> Any:
             return plain
         far = xp.maximum(x, SERIES_FROM)
         half = -0.5 * xp.log(far) - _HALF_LOG_2_PI - _remainder_series(far, 0)
-        return xp.where(x < SERIES_FROM, plain, half - entropy_of_ratio(xp, far, lam, lam - far))
+        y = xp.where(x < SERIES_FROM, plain, half - entropy_of_ratio(xp, far, lam, lam - far))
+        return where_or(xp, x != math.inf, y, -math.inf)
 
 
 # --- divergences --------------------------------------------------------------------------------------------------

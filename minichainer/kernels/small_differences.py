@@ -44,7 +44,7 @@ def log1p_deficit(xp: Any, x: Any) -> Any:
 
 def log_of_ratio(xp: Any, p: Any, q: Any, difference: Any) -> Any:
     """log(p / q), where the difference p - q may be known better than p and q."""
-    near = xp.absolute(difference) <= 0.5 * q
+    near = xp.absolute(difference) < 0.5 * q  # not where both are infinite
     ratio, info = p / q, numpy.finfo(p.dtype)
     ordinary = (ratio > float(info.tiny)) & (ratio < float(info.max))
     far = xp.where(ordinary, xp.log(where_or(xp, ordinary, ratio, 1.0)), xp.log(p) - xp.log(q))
