@@ -179,12 +179,11 @@ def _shift_and_scale(x: Any, axes: tuple[int, ...], centred: bool) -> tuple[Any,
 
 
 @_errstate
-def into_range(xp: Any, x: Any, axes: tuple[int, ...], centred: bool) -> Any:
+def into_range(x: Any, axes: tuple[int, ...], centred: bool) -> Any:
     """A shift and a scale by which second derivatives of a normalization are in range; None if they are without.
 
     Args:
-        xp: numpy or cupy.
-        x: float array.
+        x: float NumPy array: a device would have to be waited for.
         axes: axes of a part.
         centred: whether means are subtracted.
 
@@ -192,7 +191,7 @@ def into_range(xp: Any, x: Any, axes: tuple[int, ...], centred: bool) -> Any:
         Two arrays with one number for each part, which are 0 and 1 for ordinary parts; they keep the axes.
     """
     large = LARGE_TWICE.get(x.dtype.char, math.inf)
-    if xp is not numpy or not x.size or _norm(x) < large:  # a device would have to be waited for
+    if not x.size or _norm(x) < large:
         return None
     top = abs(x).max(axis=axes, keepdims=True)
     mask = (top >= large) & (top < math.inf)

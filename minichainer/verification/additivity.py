@@ -8,6 +8,7 @@ have confirmed.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -177,8 +178,8 @@ class AdditivityChecks:
         for i in self.moving if leaves is None else leaves:
             mine = [part[i] for part in parts]
             scale = largest(found[i]) + sum(map(largest, mine))
-            more = [self._gys(other) for other in others]
-            where = differ(self.derivatives, gys, i, found[i], sum(mine), scale, least, _PARTS, more)
+            parts_of = functools.partial(map, self._gys, others)
+            where = differ(self.derivatives, gys, i, found[i], sum(mine), scale, least, _PARTS, parts_of)
             if where is not None:
                 off[i] = where
         return off

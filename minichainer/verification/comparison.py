@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ def differ(
     scale: float,
     least: float = SINGLE,
     ratio: float = 1.0,
-    parts: Sequence[Sequence[Any]] = (),
+    parts: Callable[[], Iterable[Sequence[Any]]] = tuple,
 ) -> Any:
     """Where two gradients of leaf ``i`` differ by more than rounding; None if nowhere.
 
@@ -38,7 +38,7 @@ def differ(
         scale: The largest element of the parts.
         least: The relative precision of intermediate results, unless that of the values is coarser.
         ratio: How much larger than ``gys`` the upstream gradients of the parts are; their rounding errors are, too.
-        parts: Upstream gradients of parts: where all terms cancel for ``gys``, they may not cancel for these.
+        parts: Gives upstream gradients of parts: where all terms cancel for ``gys``, they may not cancel for these.
     """
     with np.errstate(all='ignore'):
         off = abs(found - expected)
@@ -52,7 +52,7 @@ def differ(
         bad = (off > allowed) & get_array_module(off).isfinite(expected)
         if bool(bad.any()):
             noise = ratio * largest(derivatives.noise_of(gys, i))
-            noise += sum([largest(derivatives.noise_of(part, i)) for part in parts])
+            noise += sum([largest(derivatives.noise_of(part, i)) for part in parts()])
             bad &= off > allowed + 4 * noise
         if bool(bad.any()):
             x, size = derivatives.arrays[i], ratio * max([largest(v) for v in gys if v is not None], default=0.0)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
+import numpy
+
 from minichainer.backend import get_array_module
 from minichainer.functions._arguments import Arguments, as_integer
 from minichainer.functions.array.shape import sum_to
@@ -131,7 +133,7 @@ def affine_gradients(
     gbeta = sum_to(gy, gamma.shape)
     if not any(wanted[:2]):
         return None, None, gbeta
-    moved = into_range(get_array_module(x._data), x._data, axes, centered)
+    moved = into_range(x._data, axes, centered) if type(x._data) is numpy.ndarray else None
     if moved is not None:  # norm(x) with eps is norm(scale x) with scale^2 eps
         shift, scale = moved
         gx, *others = affine_gradients(wanted, (x - shift) * scale, gamma, gy, axes, eps * scale * scale, centered)
