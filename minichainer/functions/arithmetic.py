@@ -64,7 +64,7 @@ def multiply_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
 
 @elementwise(
     lambda m, gy, lhs, rhs: gy / rhs,
-    lambda m, gy, lhs, rhs: -gy * (lhs / rhs) / rhs,  # 1 / rhs / rhs, a part of its gradient, may be out of range
+    lambda m, gy, lhs, rhs: -(lhs / rhs * gy / rhs),  # 1 / rhs / rhs, a part of its gradient, may be out of range
     mixed=lambda lhs, rhs: _divide_mixed(lhs, rhs),
     name='Div',
     label='_ / _',

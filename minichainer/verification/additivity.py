@@ -144,6 +144,10 @@ class AdditivityChecks:
             gys[o] = v
         return gys
 
+    def _plain(self, upstream: Upstream) -> list[Any]:
+        """Upstream gradients in the usual layout: what a wrong one reads in another is no rounding."""
+        return self._gys([v.copy() for v in upstream])
+
     def _vjp(self, upstream: Upstream, evaluation: Evaluation | None = None) -> Gradients:
         return self._filled((evaluation or self.derivatives.evaluation).vjp(self._gys(upstream)))
 
@@ -178,7 +182,7 @@ class AdditivityChecks:
         for i in self.moving if leaves is None else leaves:
             mine = [part[i] for part in parts]
             scale = largest(found[i]) + sum(map(largest, mine))
-            parts_of = functools.partial(map, self._gys, others)
+            parts_of = functools.partial(map, self._plain, others)
             where = differ(self.derivatives, gys, i, found[i], sum(mine), scale, least, _PARTS, parts_of)
             if where is not None:
                 off[i] = where

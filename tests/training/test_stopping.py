@@ -122,7 +122,7 @@ def test_the_snapshot_is_that_of_the_iteration(make_trainer: Any) -> None:
 ADVICE = {
     'autoload': ({'autoload': True}, 'run the program again: snapshot(autoload=True) loads it'),
     'npz': ({}, "write serializers.load_npz('{path}', trainer) before trainer.run()"),
-    'by a function': ({'filename': lambda t: 'own', 'autoload': True}, "serializers.load_npz('{path}', trainer)"),
+    'by a function': ({'filename': lambda t: 'own'}, "serializers.load_npz('{path}', trainer)"),
     'unknown format': ({'savefun': lambda path, target: Path(path).write_text('?')}, 'pass autoload=True'),
     'condition': ({'condition': lambda: False}, 'No snapshot was written'),
     'of the model': ({'target': {}}, 'No snapshot was written'),
