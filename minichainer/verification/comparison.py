@@ -12,7 +12,6 @@ from minichainer.verification.arrays import largest, root_mean_square
 from minichainer.verification.directional_derivatives import Derivatives
 from minichainer.verification.rounding import ROUNDINGS, SINGLE, lost_in_subnormals
 
-#: Roundings of double precision, of terms that cancel wholly: no larger than one input over another, it is assumed.
 _DOUBLE = 2.0**-52
 
 
@@ -56,6 +55,16 @@ def differ(
             bad &= off > allowed + 4 * noise
         if bool(bad.any()):
             x, size = derivatives.arrays[i], ratio * max([largest(v) for v in gys if v is not None], default=0.0)
-            cancelled = _DOUBLE * max(map(largest, derivatives.arrays)) / (root_mean_square(x) or 1.0)
-            bad &= off > allowed + size * (lost_in_subnormals(x, x.dtype) + ROUNDINGS * cancelled)
+            bad &= off > allowed + size * (lost_in_subnormals(x, x.dtype) + _cancelled(derivatives, x))
     return bad if bool(bad.any()) else None
+
+
+def _cancelled(derivatives: Derivatives, x: Any) -> float:
+    """Roundings of terms of a second derivative that cancel wholly, for an upstream gradient of 1.
+
+    They are not larger than an upstream gradient of the first order over the input, it is assumed. A first derivative
+    shows their size in the output.
+    """
+    if derivatives.order_check.order == 1:
+        return 0.0
+    return ROUNDINGS * _DOUBLE * max(map(largest, derivatives.arrays)) / (root_mean_square(x) or 1.0)

@@ -87,6 +87,19 @@ def test_special_upstream_gradients(seeds, name, shape):
         assert report.verdict == 'fail' and words in report.failures[0].cause, report
 
 
+def test_a_special_upstream_gradient_of_a_tiny_input_beside_another():
+    """What one input over the other is no rounding of a first derivative."""
+
+    def backward(xs, gy):
+        x, w = xs
+        return gy * w * (1.5 if (gy == gy.flat[0]).all() else 1), gy * x
+
+    func = node(lambda x, w: x * w, backward)
+    for seed in range(5):
+        report = check_gradients(func, (1e-20 * uniform(12, seed=seed), uniform(12, seed=seed + 9)), seed=seed)
+        assert report.verdict == 'fail' and 'are equal' in report.failures[0].cause, report
+
+
 def test_the_wrong_elements_are_named():
     def rule(x, gy):
         gx = 2 * x * gy
