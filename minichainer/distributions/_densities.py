@@ -17,14 +17,12 @@ from minichainer.functions.loss._common import logistic_slope
 from minichainer.kernels import gamma_densities
 from minichainer.kernels._scipy import special
 from minichainer.kernels.losses import logistic_losses
-from minichainer.kernels.small_differences import log_of_ratio
+from minichainer.kernels.small_differences import FAR, log_of_ratio
 from minichainer.variable import Variable
 
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 #: Numbers whose square is finite, by dtype.
 _SQUARE_FITS = {numpy.dtype('e'): 200.0, numpy.dtype('f'): 1e19, numpy.dtype('d'): 1e154}
-#: More than the logarithm of any finite number, to be subtracted from infinity.
-_FAR = 1e4
 _LOG_2, _LOG_PI = math.log(2), math.log(math.pi)
 
 
@@ -181,7 +179,7 @@ def cauchy_exponent(xp: Any, x: Any, loc: Any, scale: Any) -> Any:
 )
 def gumbel_log_density(xp: Any, x: Any, loc: Any, scale: Any) -> Any:
     z = (loc - x) / scale
-    return xp.minimum(z, _FAR) - xp.exp(z) - xp.log(scale)
+    return xp.minimum(z, FAR) - xp.exp(z) - xp.log(scale)
 
 
 # --- positive numbers -------------------------------------------------------------------------------------------
@@ -232,9 +230,9 @@ def digamma_step(xp: Any, k: Any, step: Any) -> Any:
 )
 def gamma_exponent(xp: Any, x: Any, k: Any, theta: Any, edge: bool = False) -> Any:
     if not edge:
-        return (k - 1) * xp.minimum(xp.log(x), _FAR) - x / theta
+        return (k - 1) * xp.minimum(xp.log(x), FAR) - x / theta
     with numpy.errstate(divide='ignore', invalid='ignore'):
-        log_x = xp.where(k == 1, xp.zeros((), x.dtype), xp.minimum(xp.log(x), _FAR))
+        log_x = xp.where(k == 1, xp.zeros((), x.dtype), xp.minimum(xp.log(x), FAR))
         return (k - 1) * log_x - x / theta
 
 

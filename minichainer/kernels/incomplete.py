@@ -12,14 +12,11 @@ import numpy
 
 from minichainer.kernels._scipy import special
 from minichainer.kernels.gamma_densities import beta_log_density, gamma_log_density
+from minichainer.kernels.small_differences import FAR
 
 #: Below this probability the continued fraction is taken.
 _TINY = 1e-20
 _TERMS = 60
-
-
-#: More than the logarithm of any finite number, to be subtracted from infinity.
-_FAR = 1e4
 
 
 def gamma_tail(xp: Any, x: Any, k: Any, upper: bool) -> tuple[Any, Any]:
@@ -29,7 +26,7 @@ def gamma_tail(xp: Any, x: Any, k: Any, upper: bool) -> tuple[Any, Any]:
     sides = functions.gammainc(k, x), functions.gammaincc(k, x)
     with numpy.errstate(all='ignore'):
         fraction = _upper_gamma_fraction(x, k) if upper else _lower_gamma_fraction(x, k)
-        return _tail(xp, sides[::-1] if upper else sides, log_density, fraction, xp.minimum(xp.log(x), _FAR), 1 / x)
+        return _tail(xp, sides[::-1] if upper else sides, log_density, fraction, xp.minimum(xp.log(x), FAR), 1 / x)
 
 
 def beta_tail(xp: Any, x: Any, a: Any, b: Any, upper: bool) -> tuple[Any, Any]:

@@ -12,6 +12,8 @@ import numpy
 
 from minichainer.backends.number_arrays import NumberModule
 
+#: More than the logarithm of any finite number, to be subtracted from infinity.
+FAR = 1e4
 #: Up to here the series are summed: beyond, the plain difference loses at most four bits.
 _SERIES_TO = 0.25
 _ODD_SERIES = [1 / n for n in range(3, 23, 2)]
