@@ -40,7 +40,7 @@ _BITS = (50, 51, 52)
 _ENLARGED = 1e150
 #: The most work of a call of the function, unless high precision is asked for: in additions, of 1 to 2 µs. It is
 #: counted, because a verdict must not depend on how busy a machine is.
-_PATIENCE, _LONG = {DIGITS: 1e5, MOST_DIGITS: 3e5}, 'the function takes long; precise=True asks for it'
+_PATIENCE, _LONG = {DIGITS: 1e5, MOST_DIGITS: 1e6}, 'the function takes long; precise=True asks for it'
 
 
 class Unsuitable(Exception):
