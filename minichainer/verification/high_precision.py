@@ -211,7 +211,9 @@ class HighPrecision(ManyDigits):
     def _is_sharp(self, found: Slopes, directions: Mapping[int, Any], off: Any) -> bool:
         """Whether a slope is wrong by more than its error, and than factors explain that a rule has as floats."""
         wrong = off > found.error
-        return bool(wrong.any()) and bool((off > self._rounding_of_terms(directions))[wrong].any())
+        if not (wrong.any() and (off > self._rounding_of_terms(directions))[wrong].any()):
+            return False
+        return self.gradients is None or bool((off > self._rounding_of_constants(directions))[wrong].any())
 
     def _is_wrong_in_float64(self, found: Slopes, directions: Mapping[int, Any], off: Any) -> bool:
         """Whether backward, which loses digits, is wrong by more than its rounding errors in float64 can be."""
@@ -273,6 +275,20 @@ class HighPrecision(ManyDigits):
                     off += norm(rounding * move)
                 allowed.append(off)
         return np.array(allowed)
+
+    def _rounding_of_constants(self, directions: Mapping[int, Any]) -> Any:
+        """How much of each slope a rule's constants in float64 may take where terms cancel: what few bits change."""
+        return np.array(
+            [
+                sum([norm(self._lost_in_element(d, k, i) * move) for i, move in directions.items()])
+                for d, k in self.derivatives.pairs
+            ]
+        )
+
+    def _lost_in_element(self, d: int, k: int, i: int) -> Any:
+        derivatives = self.derivatives
+        on_the_way = derivatives.on_the_way(derivatives.only(k, derivatives.upstream[d][k]), i)
+        return np.minimum(self._errors_in_few_bits(d, k, i), ROUNDINGS * derivatives.precision * on_the_way)
 
     def _is_rounding(self, i: int) -> bool:
         """Whether rounding explains how far the gradient in float64 is from the one at many digits."""

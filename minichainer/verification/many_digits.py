@@ -254,6 +254,17 @@ class ManyDigits:
         alike = [full(gradients[d][k][i], exact) for _, gradients in self._like_floats]
         return 2 * np.max([abs(rounded(found) - exact) for found in alike], axis=0)
 
+    def rounding_of(self, gys: Sequence[Any], i: int) -> Any:
+        """How far the gradient of a leaf, computed with about the bits of float64, is from the exact one."""
+        exact = self._vjp(gys, i, {'digits': self.digits})
+        alike = [self._vjp(gys, i, {'bits': bits}) for bits in _BITS]
+        return 2 * np.max([abs(found - exact) for found in alike], axis=0)
+
+    def _vjp(self, gys: Sequence[Any], i: int, precision: Mapping[str, int]) -> Any:
+        with using(**precision):
+            upstream = [None if gy is None else numbers(gy) for gy in gys]
+            return rounded(numbers(full(self._evaluated({}).vjp(upstream)[i], self.derivatives.arrays[i])))
+
 
 def enlarged(direction: Any) -> Any:
     """A direction of tiny elements times a power of 2, so that slopes along it have all digits of float64."""

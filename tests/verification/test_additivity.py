@@ -203,3 +203,32 @@ def test_terms_that_cancel_wholly_are_no_lack_of_linearity(x):
         shape = (1 + seed % 2, 1)
         report = check_gradients(lambda x: F.normalize(x, 1e-20), np.full(shape, x, 'f'), order=2, seed=seed)
         assert report.verdict == 'pass', str(report)
+
+
+# --- terms that cancel inside an op, where no gradient shows their size ---
+VALUES = np.array([[50.0, -49.0], [48.0, -50.0], [-50.0, 51.0]])
+
+
+def certain(x):
+    e = np.exp(x - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def chosen(factor=1.0):
+    """A softmax that chooses among rows, as one op; the gradient is times a factor where all of gy is positive."""
+
+    def backward(xs, gy):
+        p, g = certain(xs[0]), gy @ VALUES.T
+        gx = p * (g - (g * p).sum(axis=1, keepdims=True))
+        return gx * factor if (gy > 0).all() else gx
+
+    return node(lambda x: certain(x) @ VALUES, backward)
+
+
+@pytest.mark.parametrize('seed', [0, 6, 22, 30, 36])
+def test_rounding_of_terms_that_cancel_inside_an_op_is_no_fault(seed):
+    gap = np.random.RandomState(seed).uniform(24, 33)
+    x = np.array([[0, -gap, -60.0], [0, -28.0, -31.0]])
+    assert check_gradients(chosen(), x, seed=seed), seed
+    report = check_gradients(chosen(1.5), x, seed=seed)
+    assert report.verdict == 'fail', report

@@ -10,7 +10,7 @@ import pytest
 import minichainer.functions as F
 from minichainer.errors import GradientToleranceWarning
 from minichainer.function_node import FunctionNode
-from minichainer.gradient_check import check_gradients, gradcheck
+from minichainer.gradient_check import check_backward, check_gradients, gradcheck
 from minichainer.variable import Variable
 from tests.verification.planting import node, split_seeds, square, uniform
 
@@ -230,6 +230,19 @@ def test_backward_that_loses_digits_is_judged_by_its_rounding():
 
     assert check_gradients(node(np.sin, rule(1.0)), X, seed=0)
     assert check_gradients(node(np.sin, rule(1 + 1e-10)), X, seed=0).verdict == 'fail'
+
+
+@pytest.mark.parametrize('seed', [1, 2, 39])
+def test_a_constant_of_a_rule_that_is_rounded_to_float64_is_no_fault(seed):
+    """The mean is a product with 1 / 3 in backward; where the terms of an element cancel, its last digits show."""
+    rng = np.random.RandomState(seed)
+    x, gy = np.array([[10 * rng.randn(), 1e-10, -1e-10]]), rng.uniform(-1, 1, (1, 3))
+    normalize = lambda x: F.layer_normalization(x, np.ones(3), np.zeros(3))  # noqa: E731
+    check_backward(normalize, (x,), (gy,), dtype=np.float64)
+    for third in (np.float32(1 / 3).item(), 0.333333333333):
+        rule = node(lambda x: x - x.sum() / 3, lambda xs, gy, third=third: gy - gy.sum() * third)
+        with pytest.raises(AssertionError, match='wrong'):
+            check_backward(rule, (x,), (gy,), dtype=np.float64)
 
 
 def test_tiny_slopes_are_no_rounding():
