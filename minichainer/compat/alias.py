@@ -31,6 +31,8 @@ VERSION = '7.8.1'
 _ROOT = __name__.partition('.')[0]
 #: The names of the alias, and the modules of this package that they stand for.
 _HOMES = {'chainer': _ROOT, 'chainermn': f'{__package__}.chainermn', 'chainerx': f'{_ROOT}.chainerx'}
+#: A package of Chainer's distribution that is used where it is on the path, and what stands in elsewhere.
+_EXPORTER, _HOME_OF_EXPORTER = 'onnx_chainer', f'{__package__}.onnx_chainer'
 
 
 _plain_dict: Any = vars(ModuleType)['__dict__']
@@ -89,12 +91,21 @@ class AliasFinder(MetaPathFinder, Loader):
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         """The specification of a module of the alias; None for others, and for modules that do not exist."""
+        if fullname == _EXPORTER:
+            return PathFinder.find_spec(fullname, path) or self._standing_in(fullname, _HOME_OF_EXPORTER)
         home = home_of(fullname)
         if home is None and fullname.startswith(f'{_ROOT}.') and not fullname.startswith(f'{__package__}.'):
             return self._watched(fullname, path)
-        found = None if home is None else _spec_of(home)
-        if home is not None and found is None and _is_imported(sys._getframe(2)):
+        if home is None:
+            return None
+        spec = self._standing_in(fullname, home)
+        if spec is None and _is_imported(sys._getframe(2)):
             raise ModuleNotFoundError(f'No module named {fullname!r}: {_advice_on_module(home)}', name=fullname)
+        return spec
+
+    def _standing_in(self, fullname: str, home: str) -> ModuleSpec | None:
+        """The specification of a module that is a module of this package; None if there is none."""
+        found = _spec_of(home)
         if found is None:
             return None
         spec = ModuleSpec(fullname, self, origin=found.origin, is_package=fullname == 'chainer')
@@ -236,7 +247,7 @@ class Alias:
             if self._finder is None:
                 return
             sys.meta_path.remove(self._finder)
-            for name in [name for name in list(sys.modules) if home_of(name)]:
+            for name in [name for name in list(sys.modules) if home_of(name) or name.partition('.')[0] == _EXPORTER]:
                 del sys.modules[name]
             self._finder.legacy_names.undo()
             self._children.undo()

@@ -458,6 +458,9 @@ pipes ~ shlex.quote, subprocess @ shlex
 imghdr ~ PIL.Image.open(file).format @ minichainer.compat.stand_ins.imghdr
 cgi ~ html.escape, urllib.parse @ minichainer.compat.stand_ins.cgi
 
+[module: minichainer]
+onnx_chainer = minichainer.compat.onnx_chainer
+
 [name: Pillow 10.0]
 PIL.Image.ANTIALIAS = PIL.Image.LANCZOS
 PIL.Image.LINEAR = PIL.Image.BILINEAR

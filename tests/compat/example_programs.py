@@ -3,7 +3,7 @@
 The programs themselves are not here. A row has the name of one, its imports, and its idioms; :func:`source` writes
 a program of ours with the same imports in the same forms, which takes the options and, after them, the first steps
 that the idioms name. With Chainer each ends with status 0 (those for Caffe with the protobuf of its time). Packages
-that are neither Python's nor Chainer's (nltk, gym, librosa, onnx, sklearn) are left out.
+that are neither Python's nor Chainer's (nltk, gym, librosa, sklearn) are left out.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ _IMPORTS = {
     'chainermn': 'import chainermn',
     'chainerx': 'import chainerx',
     'numpy': 'import numpy as np',
+    'onnx_chainer': 'import onnx_chainer',
     'six': 'import six',
     'matplotlib': "try:\n    import matplotlib\n    matplotlib.use('Agg')\nexcept ImportError:\n    pass",
     'training': 'from chainer import training',
@@ -86,6 +87,7 @@ imagenet/train_imagenet_data_parallel | numpy chainer training chainer.training.
     devices
 memnn/test_memnn | chainer F chainer.training.extensions.PrintReport | device
 memnn/train_memnn | six numpy chainer F L I training extensions | device
+mnist/export_onnx | numpy chainer F L onnx_chainer | device
 mnist/inference | chainer chainer.links.Linear | device
 mnist/train_mnist | chainer F L training extensions chainerx | device noplot
 mnist/train_mnist_custom_loop | numpy chainer chainer.configuration chainer.dataset.concat_examples F L

@@ -137,11 +137,44 @@ def test_find_spec_without_import(alias: None) -> None:
         importlib.import_module('chainer.no_such')
 
 
-@pytest.mark.parametrize('name', ['onnx_chainer', 'chainerui'])
-def test_other_packages_are_absent(name: str, chainer: Any) -> None:
-    with pytest.raises(ModuleNotFoundError, match=name):
-        importlib.import_module(name)
+def test_other_packages_are_absent(chainer: Any) -> None:
+    with pytest.raises(ModuleNotFoundError, match='chainerui'):
+        importlib.import_module('chainerui')
     assert not chainer.chainerx.is_available()
+
+
+EXPORTER = '''
+import chainer
+def export(model, args, filename=None):
+    return chainer.__name__, type(model).__name__, filename
+'''
+
+
+@pytest.mark.usefixtures('alias')
+def test_the_exporter_says_what_it_needs() -> None:
+    exporter = importlib.import_module('onnx_chainer')
+    assert (exporter.MINIMUM_OPSET_VERSION, exporter.MAXIMUM_OPSET_VERSION) == (7, 11)
+    for call in (exporter.export, exporter.convert_parameter, lambda m, x: exporter.export_testcase(m, x, 'out')):
+        with pytest.raises(ImportError, match=r'onnx_chainer\.\w+: no package onnx_chainer .*\n.*put its folder'):
+            call(minichainer.links.Linear(3, 2), np.ones((1, 3), 'f'))
+    compat.uninstall()
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module('onnx_chainer')
+
+
+@pytest.mark.usefixtures('alias')
+def test_the_exporter_of_chainer_is_used_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in = importlib.import_module('minichainer.compat.onnx_chainer')
+    assert importlib.import_module('onnx_chainer') is stand_in
+    (tmp_path / 'onnx_chainer.py').write_text(EXPORTER, encoding='utf-8')
+    monkeypatch.syspath_prepend(tmp_path)
+    assert stand_in.export(minichainer.links.Linear(3, 2), (), filename='m.onnx') == ('chainer', 'Linear', 'm.onnx')
+    assert importlib.import_module('onnx_chainer').__file__ == str(tmp_path / 'onnx_chainer.py')
+    (tmp_path / 'onnx_chainer.py').write_text('import no_such_module', encoding='utf-8')
+    importlib.invalidate_caches()
+    del sys.modules['onnx_chainer']
+    with pytest.raises(ImportError, match=r'export: No module named .no_such_module.\n.*pip install'):
+        stand_in.export(None, ())
 
 
 def test_a_second_install_changes_nothing(alias: None) -> None:
