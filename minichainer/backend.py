@@ -53,9 +53,9 @@ def get_device(device_spec: Any) -> Device:
             - an integer as text, as it comes from a command line.
 
     Raises:
-        ValueError: a specifier of another form.
+        ValueError: a specifier that begins with '@' and is of another form.
         TypeError: something that cannot be a specifier.
-        RuntimeError: a GPU, but none is available; or a device of ChainerX or iDeep, which do not exist here.
+        RuntimeError: a GPU, but none is available; a device of ChainerX or iDeep, which do not exist here; or another text.
 
     >>> import minichainer as chainer
     >>> chainer.get_device('@numpy')
@@ -100,7 +100,8 @@ def _device_of_text(spec: str) -> Device:
         return GpuDevice.from_device_id(int(rest)) if spec.startswith('@cupy:') else _device_of_number(int(spec))
     text = f"unknown device specifier {spec!r}: expected '@numpy', '@cupy:' and a number, or a number"
     meant = {'cpu': '@numpy', 'gpu': '@cupy:0'}.get(spec.lower().strip('/').removesuffix(':0'))
-    raise ValueError(text if meant is None else f'{text}; write get_device({meant!r})')
+    kind = ValueError if spec.startswith('@') else RuntimeError  # as Chainer, where other texts are ChainerX devices
+    raise kind(text if meant is None else f'{text}; write get_device({meant!r})')
 
 
 def _part_of_spec(part: Any) -> str:

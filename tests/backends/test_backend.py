@@ -15,7 +15,8 @@ from minichainer.backends import cuda
 CPU_SPECS = ['@numpy', -1, -2, '-1', np.int32(-1), np, (np,), ('numpy',), ('@numpy',), backend.CpuDevice()]
 GPU_SPECS = ['@cupy:0', 0, '0', np.int64(0), ('cupy', 0), ('@cupy', 0)]
 BAD_SPECS = [
-    ('', ValueError, "unknown device specifier ''"),
+    ('', RuntimeError, "unknown device specifier ''"),
+    ('foo', RuntimeError, "unknown device specifier 'foo'"),
     ('@', ValueError, "unknown device specifier '@'"),
     ('@numpy:0', ValueError, "unknown device specifier '@numpy:0'"),
     ('@cupy', ValueError, "unknown device specifier '@cupy'"),

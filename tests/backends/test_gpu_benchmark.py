@@ -106,5 +106,5 @@ def test_it_waits_before_and_after_the_steps(gpu: Any) -> None:
 def test_an_error_of_a_library_is_reported(gpu: Any, capsys: pytest.CaptureFixture[str]) -> None:
     gpu.work('minichainer', 'mlp_tiny', 'x')
     printed = capsys.readouterr()
-    assert json.loads(printed.out)['error'].startswith("ValueError: unknown device specifier 'x'")
+    assert json.loads(printed.out)['error'].startswith("RuntimeError: unknown device specifier 'x'")
     assert 'Traceback' in printed.err
