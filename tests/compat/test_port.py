@@ -276,6 +276,19 @@ CALLS = {
         'from minichainer.functions.activation.relu import ReLU\nisinstance(y.creator, ReLU)',
     ),
     'flag': ('y = chainer.ON', 'from minichainer.compat.legacy import volatile\ny = volatile.ON'),
+    'hook': (
+        'opt.add_hook(chainer.optimizer.WeightDecay(0.1))\nopt.add_hook(chainer.optimizer.GradientClipping(1.0))',
+        'opt.add_hook(chainer.optimizer_hooks.WeightDecay(0.1))\n'
+        'opt.add_hook(chainer.optimizer_hooks.GradientClipping(1.0))',
+    ),
+    'hook, imported': (
+        'from chainer.optimizer import GradientNoise\nopt.add_hook(GradientNoise(0.1))',
+        'from minichainer.optimizer_hooks import GradientNoise\nopt.add_hook(GradientNoise(0.1))',
+    ),
+    'onnx_chainer': (
+        'import onnx_chainer\nonnx_chainer.export(model, x)',
+        'import minichainer.compat.onnx_chainer as onnx_chainer\nonnx_chainer.export(model, x)',
+    ),
     'GRU of v1': (
         'chainer.Variable(x, volatile=True)\nL.GRU(3, 4)',
         'from minichainer.compat.legacy import names as v1_names\nchainer.Variable(x)\nv1_names.StatelessGRU(3, 4)',

@@ -130,6 +130,15 @@ RULES = [
     ),
     Rule('caffe', 'name', r'chainer\.functions\.caffe', 'chainer.links.caffe', True, 'v2', 'moved to links'),
     Rule(
+        'hook',
+        'name',
+        r'chainer\.optimizer\.(WeightDecay|Lasso|GradientClipping|GradientHardClipping|GradientNoise)',
+        r'chainer.optimizer_hooks.\1',
+        True,
+        'v4',
+        'moved to optimizer_hooks; the old name warns',
+    ),
+    Rule(
         'version',
         'name',
         r'chainer\.__version__(\.\w+)?',
