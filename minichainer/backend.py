@@ -55,7 +55,8 @@ def get_device(device_spec: Any) -> Device:
     Raises:
         ValueError: a specifier that begins with '@' and is of another form.
         TypeError: something that cannot be a specifier.
-        RuntimeError: a GPU, but none is available; a device of ChainerX or iDeep, which do not exist here; or another text.
+        RuntimeError: a GPU, but none is available; a device of ChainerX or iDeep, which do not exist here; another
+            text.
 
     >>> import minichainer as chainer
     >>> chainer.get_device('@numpy')

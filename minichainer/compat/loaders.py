@@ -77,6 +77,19 @@ class OtherLoaders(Changes):
         self.set(module, 'rewrite_asserts', rewrite_asserts)
         self.set(module, '_read_pyc', lambda *args, **kwargs: None)
         self.set(module, '_write_pyc', lambda *args, **kwargs: False)
+        self._keep_quiet(known.get('AssertionRewritingHook'))
+
+    def _keep_quiet(self, hook: Any) -> None:
+        """Keeps pytest from warning that this package, whose plugin it loads, was imported before it."""
+        warn = getattr(hook, '_warn_already_imported', None)
+        if warn is None:
+            return
+
+        def warn_of_others(this: Any, name: str) -> None:
+            if name != __name__.partition('.')[0]:
+                warn(this, name)
+
+        self.set(hook, '_warn_already_imported', warn_of_others)
 
 
 def _of_runpy(plain: Callable[..., Any]) -> Callable[..., Any]:

@@ -143,11 +143,11 @@ def test_other_packages_are_absent(chainer: Any) -> None:
     assert not chainer.chainerx.is_available()
 
 
-EXPORTER = '''
+EXPORTER = """
 import chainer
 def export(model, args, filename=None):
     return chainer.__name__, type(model).__name__, filename
-'''
+"""
 
 
 @pytest.mark.usefixtures('alias')
