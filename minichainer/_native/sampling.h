@@ -20,11 +20,15 @@ INLINED T NAME(whole)(T x) { return IS_SINGLE ? (T)floorf((float)x) : (T)floor((
 /* How far rounding alone may move a point from a pixel, of so many along an axis. */
 INLINED T NAME(slack)(isize size) { return (T)(size - 1) * (IS_SINGLE ? (T)FLT_EPSILON : (T)DBL_EPSILON); }
 
+/* A coordinate of a point, which is outside of the image from 4 on, however far; infinity minus itself would be NaN. */
+INLINED T NAME(nearer)(T coordinate) { return coordinate < -4 ? -4 : coordinate > 4 ? 4 : coordinate; }
+
 /* Finds the pixels around n points; columns and rows of the points are from -1 to 1. */
 static void NAME(find_samples)(NAME(samples) *const s, const T *columns, const T *rows, isize n, isize height, isize width) {
     const T across = NAME(slack)(width), down = NAME(slack)(height);
     for (isize p = 0; p < n; p++) {
-        const T column = (columns[p] + 1) * (T)(width - 1) / 2, row = (rows[p] + 1) * (T)(height - 1) / 2;
+        const T column = (NAME(nearer)(columns[p]) + 1) * (T)(width - 1) / 2;
+        const T row = (NAME(nearer)(rows[p]) + 1) * (T)(height - 1) / 2;
         const T left = NAME(whole)(column + across), top = NAME(whole)(row + down), u_ = column - left, v_ = row - top;
         const T u = u_ <= across ? 0 : u_, v = v_ <= down ? 0 : v_;
         s->across[p] = u;

@@ -15,6 +15,9 @@ from minichainer._native.library import kernels as native
 from minichainer.kernels import scattering
 from minichainer.kernels._dispatch import DECLINED, kernel
 
+#: From here on, points and all pixels around them are outside of an image; so are infinite ones.
+FAR = 4.0
+
 
 def pixel_rows(xp: Any, x: Any) -> Any:
     """The channels of each pixel of images (B, C, H, W) as a row, (BHW + 1, C); the last row is 0."""
@@ -126,6 +129,7 @@ def _of_points(gy: Any) -> Any:
 
 def _neighbours(xp: Any, coordinate: Any, size: int) -> tuple[Any, Any]:
     """The pixel before each point along an axis, as a float, and how far behind it the point is."""
+    coordinate = xp.clip(coordinate, -FAR, FAR)
     place, slack = (coordinate + 1) * (size - 1) / 2, slack_of(coordinate, size)
     lower = xp.floor(place + slack)
     behind = place - lower

@@ -125,3 +125,18 @@ def test_finite_results_are_those_of_one_product() -> None:
 
     np.testing.assert_array_equal(weighing.weighed(np, weigh, x, np.ones((2, 4), 'f')), x @ np.ones((2, 4), 'f'))
     assert len(calls) == 1
+
+
+@pytest.mark.filterwarnings('error')
+@pytest.mark.parametrize('far', [np.inf, -np.inf, 1e30])
+@pytest.mark.parametrize('size', [1, 2, 3])
+@pytest.mark.parametrize('dtype', 'fd')
+def test_points_infinitely_far_are_outside_of_an_image(far: float, size: int, dtype: str) -> None:
+    x = chainer.Variable(np.ones((1, 1, size, 3), dtype))
+    grid = chainer.Variable(np.array([[[[far, 0.0]], [[0.0, far if size > 1 else 0.0]]]], dtype))
+    y = F.spatial_transformer_sampler(x, grid)
+    inside = np.array([0.0, float(size == 1)])
+    np.testing.assert_array_equal(y.array.ravel(), inside)
+    gradients = chainer.grad([y], [x, grid], [chainer.Variable(np.ones_like(y.array))], enable_double_backprop=True)
+    assert gradients[0].array.sum() == inside.sum() and not gradients[1].array.any()
+    np.testing.assert_array_equal(F.spatial_transformer_sampler(x.array * np.inf, grid.array).array.ravel() > 0, inside)

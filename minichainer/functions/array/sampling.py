@@ -15,6 +15,7 @@ from minichainer.functions._define import linear_map, primitive
 from minichainer.functions.array.conversion import as_dtype
 from minichainer.functions.array.pixels import weighted_pixels
 from minichainer.functions.array.stacking import separate
+from minichainer.functions.math.elementwise_extrema import clip
 from minichainer.kernels import interpolation
 from minichainer.kernels import sampling as kernels
 from minichainer.kernels.interpolation import Taps
@@ -244,7 +245,7 @@ def _check_sampled(x: Variable, grid: Variable) -> None:
 
 def _neighbours(coordinate: Variable, size: int) -> tuple[list[Any], list[Variable]]:
     """The two pixels next to each point along an axis, as float arrays, and their weights."""
-    place = (coordinate + 1) * (size - 1) / 2
+    place = (clip(coordinate, -kernels.FAR, kernels.FAR) + 1) * (size - 1) / 2
     lower = place.xp.floor(place._data + kernels.slack_of(place._data, size))
     fraction = place - lower
     return [lower, lower + 1], [1 - fraction, fraction]
