@@ -139,4 +139,20 @@ def test_points_infinitely_far_are_outside_of_an_image(far: float, size: int, dt
     np.testing.assert_array_equal(y.array.ravel(), inside)
     gradients = chainer.grad([y], [x, grid], [chainer.Variable(np.ones_like(y.array))], enable_double_backprop=True)
     assert gradients[0].array.sum() == inside.sum() and not gradients[1].array.any()
-    np.testing.assert_array_equal(F.spatial_transformer_sampler(x.array * np.inf, grid.array).array.ravel() > 0, inside)
+    np.testing.assert_array_equal(
+        F.spatial_transformer_sampler(x.array * np.inf, grid.array).array.ravel() > 0, inside
+    )
+
+
+@pytest.mark.filterwarnings('error')
+@pytest.mark.parametrize('far', [np.inf, -np.inf, 1e30])
+def test_offsets_infinitely_far_leave_an_element_out(far: float) -> None:
+    x, W = chainer.Variable(np.ones((1, 1, 4, 4), 'f')), np.ones((1, 1, 3, 3), 'f')
+    offset = np.zeros((1, 18, 4, 4), 'f')
+    whole = F.deformable_convolution_2d_sampler(x, offset, W, None, 1, 1).array
+    offset[0, 4, 1, 1] = offset[0, 12, 2, 2] = far
+    moved = chainer.Variable(offset)
+    y = F.deformable_convolution_2d_sampler(x, moved, W, None, 1, 1)
+    np.testing.assert_array_equal(whole - y.array, np.diag([0, 1, 1, 0])[None, None])
+    gx, goffset = chainer.grad([y], [x, moved], [chainer.Variable(np.ones_like(y.array))])
+    assert np.isfinite(gx.array).all() and np.isfinite(goffset.array).all()

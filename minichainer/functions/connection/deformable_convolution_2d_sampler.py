@@ -12,6 +12,7 @@ from minichainer.functions.array.pixels import weighted_pixels
 from minichainer.functions.array.shape import reshape, transpose
 from minichainer.functions.array.stacking import separate
 from minichainer.functions.connection._geometry import ConvolutionArguments
+from minichainer.functions.math.elementwise_extrema import clip
 from minichainer.functions.math.tensordot import tensordot
 from minichainer.utils.conv import get_conv_outsize
 from minichainer.variable import Variable, as_variable
@@ -107,15 +108,16 @@ def _sampled(x: Variable, offset: Variable, ksize: Any, stride: Any, pad: Any) -
     across, down = separate(reshape(offset, (len(x), 2, height * width, *size)), 1)
     lines, pixels = (xp.arange(n) * s - p for n, s, p in zip(size, stride, pad, strict=True))
     element = xp.arange(height * width)[:, None, None]
-    rows = _neighbours(down + (element // width + lines[:, None]).astype(x.dtype))
-    columns = _neighbours(across + (element % width + pixels).astype(x.dtype))
+    rows = _neighbours(down + (element // width + lines[:, None]).astype(x.dtype), x.shape[2])
+    columns = _neighbours(across + (element % width + pixels).astype(x.dtype), x.shape[3])
     corners = [(row, column) for row, _ in rows for column, _ in columns]
     weights = [v * u for _, v in rows for _, u in columns]
     return transpose(weighted_pixels(x, corners, weights), (0, 4, 1, 2, 3))
 
 
-def _neighbours(place: Variable) -> list[tuple[Any, Variable]]:
+def _neighbours(place: Variable, size: int) -> list[tuple[Any, Variable]]:
     """The pixels next to points along an axis, as float arrays, and their weights."""
+    place = clip(place, -2.0, size + 1.0)  # pixels from there on are outside; infinity minus itself would be NaN
     lower = place.xp.floor(place._data)
     fraction = place - lower
     return [(lower, 1 - fraction), (lower + 1, fraction)]
