@@ -88,7 +88,7 @@ def _standardized_log(m: Any, x: Any, mu: Any, sigma: Any) -> Any:
 
 
 @elementwise(
-    lambda m, gy, x, mu, sigma: -gy * ((_standardized_log(m, x, mu, sigma) / sigma + 1) / x),
+    lambda m, gy, x, mu, sigma: -gy * (_standardized_log(m, x, mu, sigma) / sigma + 1) / x,  # 1 / x may overflow
     lambda m, gy, x, mu, sigma: gy * (_standardized_log(m, x, mu, sigma) / sigma),
     lambda m, gy, x, mu, sigma: gy * (m.square(_standardized_log(m, x, mu, sigma)) / sigma),
 )
@@ -435,14 +435,7 @@ def log_of_1_minus_exp(xp: Any, t: Any) -> Any:
         return xp.where(t < _LOG_2, xp.log(-xp.expm1(-t)), xp.log1p(-xp.exp(-t)))
 
 
-@elementwise(lambda m, gy, w, x: gy * x, lambda m, gy, w, x: gy * w)
-def weighted(xp: Any, w: Any, x: Any) -> Any:
-    """w x, and 0 where w is 0 even if x is infinite."""
-    with numpy.errstate(invalid='ignore'):
-        return xp.where(w == 0, xp.zeros((), x.dtype), w * x)
-
-
-@elementwise(lambda m, gy, p: gy / p, lambda m, gy, w, p: -gy * m.quotient(m.quotient(w, p), p))
+@elementwise(lambda m, gy, p: gy / p, lambda m, gy, w, p: -m.quotient(m.quotient(gy * w, p), p))
 def quotient(xp: Any, w: Any, p: Any) -> Any:
     """w / p, and 0 for 0 / 0, in derivatives of w log p of any order."""
     with numpy.errstate(divide='ignore', invalid='ignore', over='ignore'):

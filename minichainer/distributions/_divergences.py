@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy
 
-from minichainer.distributions._densities import quiet_log, quotient, weighted
+from minichainer.distributions._densities import quiet_log, quotient
 from minichainer.functions._define import elementwise, primitive
+from minichainer.functions.arithmetic import weighted
 from minichainer.functions.array.selection import where
 from minichainer.functions.array.shape import broadcast_to
 from minichainer.functions.math.gamma import polygamma_of

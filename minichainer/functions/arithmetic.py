@@ -75,8 +75,15 @@ def divide_arrays(xp: Any, lhs: Any, rhs: Any) -> Any:
     return xp.divide(lhs, rhs)
 
 
+@elementwise(lambda m, gy, w, x: gy * x, lambda m, gy, w, x: gy * w)
+def weighted(xp: Any, w: Any, x: Any) -> Any:
+    """w x, and 0 where w is 0 even if x is infinite."""
+    with numpy.errstate(invalid='ignore'):
+        return xp.where(w == 0, xp.zeros((), x.dtype), w * x)
+
+
 @elementwise(
-    lambda m, gy, lhs, rhs: gy * rhs * m.power_arrays(lhs, rhs - m.one_or_at_origin_zero(lhs, rhs)),
+    lambda m, gy, lhs, rhs: gy * m.weighted(rhs, m.power_arrays(lhs, rhs - m.one_or_at_origin_zero(lhs, rhs))),
     lambda m, gy, lhs, rhs, y: gy * _log_of_base(m, lhs, y) * y,
     mixed=lambda lhs, rhs: _power_mixed(lhs, rhs),
     name='PowVarVar',

@@ -199,3 +199,21 @@ def test_draws_of_rare_successes_are_positive(dtype: str) -> None:
     draws = D.Geometric(np.array([1e-30, 1.0, 0.5], dtype)).sample(20).array
     assert draws.dtype == dtype and (draws >= 1).all() and (draws[:, 1] == 1).all() and (draws[:, 2] < 1e3).all()
     assert (draws[:, 0] == np.array(np.iinfo('int64').max, dtype)).all()
+
+
+@pytest.mark.parametrize('label', [0, 2])
+def test_a_probability_whose_square_is_out_of_range_hides_no_second_derivative_of_others(label: int) -> None:
+    p = chainer.Variable(np.array([5e-324, 1e-300, 0.3, 0.7]))
+    (first,) = chainer.grad([D.Categorical(p).log_prob(np.array(label))], [p], enable_double_backprop=True)
+    second = [chainer.grad([first[i]], [p])[0].array for i in range(4)]
+    right = np.zeros((4, 4))
+    right[label, label] = [-np.inf, 0, -1 / 0.09][label]
+    np.testing.assert_allclose(second, right, rtol=1e-12)
+
+
+@pytest.mark.parametrize('sigma', [0.01, 1.0])
+def test_a_density_of_zero_has_the_slope_0_where_a_reciprocal_is_out_of_range(sigma: float) -> None:
+    x = chainer.Variable(np.array(1.5e-323))
+    y = D.LogNormal(np.array(0.0), np.array(sigma)).prob(x)
+    (gx,) = chainer.grad([y], [x])
+    assert y.array == 0 and gx.array == 0

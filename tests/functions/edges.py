@@ -16,6 +16,7 @@ import mpmath as mp
 import numpy as np
 
 import minichainer.functions as F
+from minichainer.variable import Variable
 
 INF, NAN = math.inf, math.nan
 
@@ -116,6 +117,8 @@ ROWS = [
     Row('gaussian_nll of large numbers', F.gaussian_nll, ([1000.0], [0.0], [20.0]),
         10 + (_LOG_2_PI + 1e6 * math.exp(-20)) / 2,
         ([1e3 * math.exp(-20)], [-1e3 * math.exp(-20)], [0.5 - 1e6 * math.exp(-20) / 2]), units=64),
+    Row('power 1 of a number whose reciprocal is out of range', lambda x: x ** Variable(np.ones_like(x.array)),
+        ([1e-323],), [1e-323], ([1.0],), ([0.0],), dtypes='d'),
     Row('norm of huge numbers', F.norm, ([1e20, 2e20],), math.sqrt(5) * 1e20, ([5**-0.5, 2 * 5**-0.5],),
         dtypes='f'),
     Row('norm of tiny numbers', F.norm, ([1e-25, 2e-25],), math.sqrt(5) * 1e-25, ([5**-0.5, 2 * 5**-0.5],),
