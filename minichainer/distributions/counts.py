@@ -23,7 +23,6 @@ from minichainer.distributions._densities import (
     q_log_of_1_minus,
     quiet_log,
     quiet_log_of_1_minus,
-    weighted,
     weighted_own,
     x_log_of_1_minus,
 )
@@ -49,6 +48,7 @@ from minichainer.distributions._tails import (
     poisson_log_survival,
     poisson_survival,
 )
+from minichainer.functions.arithmetic import weighted
 from minichainer.functions.activation.sigmoidal import sigmoid
 from minichainer.functions.activation.units import softplus
 from minichainer.functions.array.selection import where
