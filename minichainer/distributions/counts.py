@@ -48,9 +48,9 @@ from minichainer.distributions._tails import (
     poisson_log_survival,
     poisson_survival,
 )
-from minichainer.functions.arithmetic import weighted
 from minichainer.functions.activation.sigmoidal import sigmoid
 from minichainer.functions.activation.units import softplus
+from minichainer.functions.arithmetic import weighted
 from minichainer.functions.array.selection import where
 from minichainer.functions.array.shape import expand_dims
 from minichainer.functions.math.exponential import exp, log, log1p, sqrt

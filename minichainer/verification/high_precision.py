@@ -200,7 +200,7 @@ class HighPrecision(ManyDigits):
             return FAIL if self._is_wrong_in_float64(found, directions, off) else UNRESOLVED
         exactly_off, allowed = self._compared(found, directions, self.gradients)
         wrong = ~(exactly_off <= allowed + found.error)
-        if wrong.any() and self._is_sharp(found, directions, exactly_off):
+        if wrong.any() and self._is_sharp(found, directions, np.where(wrong, exactly_off, 0.0)):
             # Where backward in float64 is right, its factors are rounded ones that only many digits see.
             return FAIL if (off > 0.5 * exactly_off)[wrong].all() else UNRESOLVED
         if not all(map(self._is_rounding, directions)):

@@ -18,11 +18,11 @@ from minichainer.verification.extrapolation import Curve
 from minichainer.verification.measured import Measured
 from minichainer.verification.verdict import FAIL, NONDIFFERENTIABLE, NOT_FINITE, PASS
 
-#: So many elements are asked before all, and the most of all.
-_SOME, _MOST = 8, 64
+#: So many elements are asked first, and at a time as long as some are confirmed.
+_SOME, _MANY = 8, 64
 
 #: The steps; and two among them at which nearly all wrong gradients are still wrong.
-_STEPS, _FIRST = tuple(1e-3 / 5.0**k for k in range(11)), (7, 8)
+_STEPS, _FIRST = tuple(1e-3 / 5.0**k for k in range(14)), (8, 12)
 #: The part of the distance between two slopes at which a third one is close to one of them.
 _CLOSE = 0.25
 #: So many neighbouring steps agree.
@@ -52,7 +52,7 @@ def all_confirmed(derivatives: Derivatives, k: int, measured: Sequence[Along], v
 
 
 def confirm_elements(derivatives: Derivatives, i: int, k: int, draw: int, found: Measured, own: Any) -> None:
-    """Takes elements for right whose gradients small steps confirm; of many, some tell whether to ask for all.
+    """Takes elements for right whose gradients small steps confirm; of many, some tell whether to ask for more.
 
     Args:
         derivatives: The numeric side.
@@ -62,10 +62,10 @@ def confirm_elements(derivatives: Derivatives, i: int, k: int, draw: int, found:
         found: Measured elements; verdicts are changed.
         own: The size of each of them.
     """
-    wrong = np.flatnonzero(found.verdict == FAIL)[:_MOST]
     if derivatives.is_local:
         return
-    for again in (wrong[:_SOME], wrong[_SOME:]):
+    wrong = np.flatnonzero(np.isin(found.verdict, (FAIL, NONDIFFERENTIABLE)))
+    for again in np.split(wrong, range(_SOME, len(wrong), _MANY)):
         right = _confirmed(derivatives, i, draw * len(derivatives.outputs) + k, found, own, again)
         if not right.any():
             return
