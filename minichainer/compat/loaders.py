@@ -77,19 +77,28 @@ class OtherLoaders(Changes):
         self.set(module, 'rewrite_asserts', rewrite_asserts)
         self.set(module, '_read_pyc', lambda *args, **kwargs: None)
         self.set(module, '_write_pyc', lambda *args, **kwargs: False)
-        self._keep_quiet(known.get('AssertionRewritingHook'))
+        hook = known.get('AssertionRewritingHook')
+        if hasattr(hook, '_warn_already_imported') and hasattr(hook, 'find_spec'):
+            self._leave_package_alone(hook)
 
-    def _keep_quiet(self, hook: Any) -> None:
-        """Keeps pytest from warning that this package, whose plugin it loads, was imported before it."""
-        warn = getattr(hook, '_warn_already_imported', None)
-        if warn is None:
-            return
+    def _leave_package_alone(self, hook: Any) -> None:
+        """Keeps pytest from loading modules of this package itself, as those of a plugin, and from warning of it.
+
+        The alias loads them: it adds the names that Chainer's modules have.
+        """
+        root = __name__.partition('.')[0]
+        warn, find = hook._warn_already_imported, hook.find_spec
 
         def warn_of_others(this: Any, name: str) -> None:
-            if name != __name__.partition('.')[0]:
+            if name != root:
                 warn(this, name)
 
+        def find_others(this: Any, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+            spec: ModuleSpec | None = None if name.partition('.')[0] == root else find(this, name, path, target)
+            return spec
+
         self.set(hook, '_warn_already_imported', warn_of_others)
+        self.set(hook, 'find_spec', find_others)
 
 
 def _of_runpy(plain: Callable[..., Any]) -> Callable[..., Any]:
