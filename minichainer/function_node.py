@@ -283,9 +283,9 @@ class FunctionNode(Node):
         that export graphs set other nodes in their place, of which passes take no notice.
         """
         node = self._in_graph()
-        if node.edges is None:
-            return None
         if node._input_views is None:
+            if node.edges is None:
+                return None
             node._input_views = tuple(node._views_of_inputs())
         return node._input_views
 

@@ -149,8 +149,8 @@ class Optimizer(LossScaling, NamesOfOptimizers):
         """
         if getattr(hook, 'call_for_each_param', False):
             params = each_once(self.target.params())
-            together = getattr(hook, 'call_together', None)
-            for param in params if together is None else together(params):
+            together = getattr(type(hook), 'call_together', None)
+            for param in params if together is None else together(hook, params):
                 timed(hook_name(hook), hook, param.update_rule, param)
         else:
             timed(hook_name(hook), hook, self)

@@ -266,7 +266,12 @@ class UpdateRule:
     def _load(self, serializer: Deserializer) -> None:
         """Loads the update count and the states, into existing arrays if possible."""
         t = int(serializer('t', self.t))
-        loaded = {name: serializer(name, None) for name in self._state_names()}
+        try:
+            loaded = {name: serializer(name, None) for name in self._state_names()}
+        except KeyError:
+            if self.enabled or self._state:
+                raise
+            loaded = dict.fromkeys(self._state_names())  # a disabled rule may never have made its state
         self.t = t
         current = {} if serializer.restores else self._state or {}
         for name, value in loaded.items():
@@ -284,13 +289,16 @@ class UpdateRule:
         """The names of the states, even before they exist."""
         if self._state:
             return tuple(self._state)
-        # The names made by init_state, called with a copy and a stand-in, because the parameter may have no array.
-        probe = copy.copy(self)
-        probe._state = {}
-        stand_in = Parameter(np.zeros(1, np.float32))
-        stand_in.grad = np.zeros(1, np.float32)
-        probe.init_state(stand_in)
-        return tuple(probe._state)
+        # The names made by init_state, called with a stand-in, because the parameter may have no array. A copy, for
+        # its other attributes; it shares the state with this rule, which a function of the caller's may fill.
+        before, self._state = self._state, {}
+        try:
+            stand_in = Parameter(np.zeros(1, np.float32))
+            stand_in.grad = np.zeros(1, np.float32)
+            copy.copy(self).init_state(stand_in)
+            return tuple(self._state)
+        finally:
+            self._state = before
 
     def use_fp32_update(self, flag: bool = True) -> None:
         """Updates a float16 parameter through a float32 copy (mixed precision), or stops doing so.

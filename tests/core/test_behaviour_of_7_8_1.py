@@ -8,6 +8,7 @@ import pickle
 import warnings
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -16,6 +17,8 @@ import minichainer as chainer
 import minichainer.functions as F
 import minichainer.links as L
 from minichainer import Parameter, Variable
+from minichainer.training.extensions.snapshot_writers import QueueWriter
+from minichainer.training.extensions.variable_statistics_plot import Statistician
 from minichainer.utils.type_check import InvalidType
 
 
@@ -660,3 +663,74 @@ def test_a_variable_of_a_graph_may_be_moved_to_where_it_is() -> None:
     y.to_cpu()
     y.to_device('@numpy')
     assert y.creator is not None
+
+
+# --- what a sample of Chainer's own tests has shown ---
+@pytest.mark.parametrize(
+    ('place', 'word'), [(1, '1st'), (2, '2nd'), (3, '3rd'), (4, '4th'), (11, '11th'), (22, '22nd')]
+)
+def test_forget_names_the_element_that_is_no_variable(place: int, word: str) -> None:
+    outputs: list[Any] = [chainer.Variable(np.zeros(1))] * place
+    outputs[place - 1] = 1
+    with pytest.raises(RuntimeError, match=f'the {word} element is int'):
+        F.forget(lambda: tuple(outputs))
+
+
+def test_inputs_can_be_set_before_a_node_is_applied() -> None:
+    x, node = chainer.Variable(np.ones(2)), chainer.FunctionNode()
+    assert node.inputs is None
+    node.inputs = (x.node,)
+    assert node.inputs == (x.node,)
+
+
+def test_a_wrong_number_of_inputs_of_scale_is_an_error_of_both_types() -> None:
+    x = np.ones((3, 2), 'f')
+    for error in (ValueError, AssertionError):
+        with pytest.raises(error, match='Scale: expected one input, got 2'):
+            chainer.links.Scale(1, (2,))(x, x)
+
+
+def test_statistics_are_collected_by_a_call() -> None:
+    statistician = Statistician(True, True, (0.0, 50.0, 100.0))
+    x = np.arange(6.0).reshape(2, 3)
+    found = statistician(x, axis=1, dtype=np.float64)
+    np.testing.assert_allclose(found['mean'], [1, 4])
+    np.testing.assert_allclose(found['std'], [(2 / 3) ** 0.5] * 2)
+    np.testing.assert_allclose(found['percentile'], [[0, 3], [1, 4], [2, 5]])
+    np.testing.assert_allclose(statistician(x)['mean'], [1.5, 2.5, 3.5])
+
+
+def test_a_hook_with_every_attribute_is_called_for_each_parameter() -> None:
+    optimizer = chainer.optimizers.SGD().setup(chainer.links.Linear(2, 2))
+    hook = mock.MagicMock(timing='pre', call_for_each_param=True)
+    optimizer.add_hook(hook, 'hook')
+    optimizer.call_hooks()
+    assert hook.call_count == 2
+
+
+def test_a_rule_may_fill_the_state_that_it_shares_with_a_function_of_the_caller() -> None:
+    rule = chainer.optimizer.UpdateRule()
+    rule.init_state = lambda param: rule.state.update(a=0)
+    rule.serialize(chainer.serializers.NpzDeserializer({'t': np.array(3), 'a': np.array(7)}))
+    assert rule.t == 3 and rule.state == {'a': 7}
+
+
+@pytest.mark.parametrize('enabled', [True, False])
+def test_only_a_disabled_rule_may_lack_states(enabled: bool) -> None:
+    rule = chainer.optimizers.MomentumSGD().setup(chainer.links.Linear(2, 2)).target.W.update_rule
+    rule.enabled = enabled
+    deserializer = chainer.serializers.NpzDeserializer({'t': np.array(100)})
+    if enabled:
+        with pytest.raises(KeyError):
+            rule.serialize(deserializer)
+    else:
+        rule.serialize(deserializer)
+        assert rule.t == 100 and rule.state is None
+
+
+def test_an_entry_of_a_queue_is_only_indexed() -> None:
+    entry, queue = mock.MagicMock(), mock.MagicMock()
+    queue.get.side_effect = [entry, None]
+    QueueWriter.consume(mock.Mock(), queue)
+    entry[0].assert_called_once_with(entry[1], entry[2], entry[3])
+    assert queue.task_done.call_count == 2

@@ -16,6 +16,8 @@ from minichainer.function_node import FunctionNode
 from minichainer.functions.util._first_pass import FirstPass
 from minichainer.variable import Variable, as_variable
 
+_EXPECTED = 'forget: func must return a Variable or a tuple of Variables'
+
 
 class Forget(FunctionNode):
     """A function whose intermediate results are recomputed in backward.
@@ -63,10 +65,11 @@ class Forget(FunctionNode):
         outputs = self.func(*xs)
         if isinstance(outputs, Variable):
             return [outputs]
-        if not isinstance(outputs, (tuple, list)) or not all(isinstance(y, Variable) for y in outputs):
-            raise RuntimeError(
-                f'forget: func must return a Variable or a tuple of Variables, got {type(outputs).__name__}'
-            )
+        if not isinstance(outputs, (tuple, list)):
+            raise RuntimeError(f'{_EXPECTED}, got {type(outputs).__name__}')
+        for place, y in enumerate(outputs, 1):
+            if not isinstance(y, Variable):
+                raise RuntimeError(f'{_EXPECTED}; the {_ordinal(place)} element is {type(y).__name__}')
         return list(outputs)
 
     def _state_variables(self) -> list[Variable]:
@@ -110,6 +113,12 @@ class Forget(FunctionNode):
             if differing.size and not is_modified(self):
                 k = differing[0]
                 raise _unlike(f'{first[k]} as an element of output {i}', f'{again[k]}', _WHY)
+
+
+def _ordinal(number: int) -> str:
+    """1st, 2nd, 3rd, 4th and so on."""
+    special = number % 10 in (1, 2, 3) and number % 100 // 10 != 1
+    return f'{number}{("st", "nd", "rd")[number % 10 - 1] if special else "th"}'
 
 
 #: How many elements of each output are compared: enough for a factor, another mask or another order.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minichainer.errors import CountError
 from minichainer.functions.math.scaling import bias
 from minichainer.link.link import Link
 from minichainer.links._arguments import LinkArguments
@@ -57,5 +58,5 @@ def with_parameter(link: Link, xs: tuple[Any, ...], param: Any) -> tuple[Any, An
     """The two arrays that a link combines: one may be its parameter."""
     if len(xs) != (2 if param is None else 1):
         expected = 'two inputs, because it has no parameter' if param is None else 'one input'
-        raise ValueError(f'{type(link).__name__}: expected {expected}, got {len(xs)}')
+        raise CountError(f'{type(link).__name__}: expected {expected}, got {len(xs)}')
     return (xs[0], xs[1]) if param is None else (xs[0], param)

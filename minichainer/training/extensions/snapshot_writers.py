@@ -311,8 +311,7 @@ class QueueWriter(StandardWriter):
             try:
                 if entry is None:
                     return
-                task, *arguments = entry
-                task(*arguments)
+                entry[0](entry[1], entry[2], entry[3])
             except Exception as error:  # the others are written nevertheless
                 traceback.print_exc()
                 self._failure = error

@@ -74,6 +74,17 @@ class Statistician:
         self.collect_std = collect_std
         self.percentile_sigmas = percentile_sigmas
 
+    def __call__(self, x: Any, axis: Any = 0, dtype: Any = None, xp: Any = None) -> dict[str, Any]:
+        """The statistics along axes, as :meth:`collect` gives them.
+
+        Args:
+            x: array.
+            axis: an axis, several in a tuple, or None for all.
+            dtype: ignored, as in Chainer.
+            xp: ignored: the module of ``x`` is used.
+        """
+        return self.collect(x, axis)
+
     def collect(self, x: Any, axis: Any) -> dict[str, Any]:
         """The statistics along axes, by name: ``'mean'``, ``'std'``, ``'percentile'``."""
         found = {}
