@@ -17,7 +17,7 @@ class CupyMemoryProfileHook(FunctionHook):
     Used bytes are those taken from CuPy's memory pool, acquired bytes those that the pool had to take from the GPU.
 
     Attributes:
-        call_history: (label, used bytes, acquired bytes, depth) for each call, in the order in which the calls ended;
+        call_history: (name, used bytes, acquired bytes, depth) for each call, in the order in which the calls ended;
             the depth is 0 for a call that is not inside of another.
 
     Raises:
@@ -76,7 +76,7 @@ class CupyMemoryProfileHook(FunctionHook):
     def _stop(self, function: Any) -> None:
         used, acquired = self._running.pop()
         used, acquired = self._counter.used_bytes - used, self._counter.acquired_bytes - acquired
-        self.call_history.append((function.label, used, acquired, len(self._running)))
+        self.call_history.append((function._impl_name, used, acquired, len(self._running)))
         if not self._running:
             self._total_used_bytes += used
             self._total_acquired_bytes += acquired
@@ -90,14 +90,14 @@ class CupyMemoryProfileHook(FunctionHook):
         return self._total_acquired_bytes
 
     def summary(self) -> dict[str, dict[str, int]]:
-        """Sums by label.
+        """Sums by the name of the class.
 
         Returns:
-            A dict ``{label: {'used_bytes': ..., 'acquired_bytes': ..., 'occurrence': number of calls}}``.
+            A dict ``{name: {'used_bytes': ..., 'acquired_bytes': ..., 'occurrence': number of calls}}``.
         """
         found: dict[str, dict[str, int]] = {}
-        for label, used, acquired, _ in self.call_history:
-            record = found.setdefault(label, {'used_bytes': 0, 'acquired_bytes': 0, 'occurrence': 0})
+        for name, used, acquired, _ in self.call_history:
+            record = found.setdefault(name, {'used_bytes': 0, 'acquired_bytes': 0, 'occurrence': 0})
             record['used_bytes'] += used
             record['acquired_bytes'] += acquired
             record['occurrence'] += 1

@@ -16,18 +16,18 @@ class TimerHook(FunctionHook):
     On a GPU it waits after each function until that is finished. The time of a function includes those that it calls.
 
     Attributes:
-        call_history: a pair (label, seconds) for each call, in the order in which the calls ended.
+        call_history: a pair (name, seconds) for each call, in the order in which the calls ended.
         table: how many of each unit make a second.
 
     >>> import numpy as np, minichainer as chainer, minichainer.functions as F
     >>> hook = chainer.function_hooks.TimerHook()
     >>> with hook:
     ...     y = F.relu(chainer.Variable(np.ones(3, 'f')) * 2)
-    >>> [label for label, seconds in hook.call_history]
-    ['_ * 2', 'ReLU']
+    >>> [name for name, seconds in hook.call_history]
+    ['MulConstant', 'ReLU']
     >>> hook.print_report()
     FunctionName  ElapsedTime  Occurrence
-           _ * 2       ...              1
+     MulConstant       ...              1
             ReLU       ...              1
     """
 
@@ -69,7 +69,7 @@ class TimerHook(FunctionHook):
 
     def _stop(self, function: Any) -> None:
         seconds = _seconds_since(self._running.pop())
-        self.call_history.append((function.label, seconds))
+        self.call_history.append((function._impl_name, seconds))
         if not self._running:
             self._total_time += seconds
 
@@ -78,14 +78,14 @@ class TimerHook(FunctionHook):
         return self._total_time
 
     def summary(self) -> dict[str, dict[str, Any]]:
-        """Sums by label.
+        """Sums by the name of the class.
 
         Returns:
-            A dict ``{label: {'elapsed_time': seconds, 'occurrence': number of calls}}``.
+            A dict ``{name: {'elapsed_time': seconds, 'occurrence': number of calls}}``.
         """
         found: dict[str, dict[str, Any]] = {}
-        for label, seconds in self.call_history:
-            record = found.setdefault(label, {'elapsed_time': 0, 'occurrence': 0})
+        for name, seconds in self.call_history:
+            record = found.setdefault(name, {'elapsed_time': 0, 'occurrence': 0})
             record['elapsed_time'] += seconds
             record['occurrence'] += 1
         return found

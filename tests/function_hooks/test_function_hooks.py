@@ -55,7 +55,7 @@ def test_a_timer_records_calls_forward_and_backward() -> None:
     with function_hooks.TimerHook() as hook:
         _train()
     labels = [label for label, _ in hook.call_history]
-    assert labels == ['_ * 2', 'ReLU', 'Sum', 'Sum', 'ReLU', '_ * 2']
+    assert labels == ['MulConstant', 'ReLU', 'Sum', 'Sum', 'ReLU', 'MulConstant']
     seconds = [second for _, second in hook.call_history]
     assert all(0 < second < 10 for second in seconds)
     assert hook.total_time() == pytest.approx(sum(seconds))
@@ -280,7 +280,7 @@ def fake_cupy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 def test_a_gpu_is_waited_for(fake_cupy: Any) -> None:
     hook = function_hooks.TimerHook()
-    function = types.SimpleNamespace(label='f')
+    function = types.SimpleNamespace(_impl_name='f')
     hook.forward_preprocess(function, (None, FakeArray()))
     hook.forward_postprocess(function, (None, FakeArray()))
     hook.backward_preprocess(function, (None,), (FakeArray(),))  # the input is not retained
@@ -306,7 +306,7 @@ class Allocating(chainer.FunctionNode):
         self.sizes, self.inner = (used, acquired), inner
 
     @property
-    def label(self) -> str:
+    def _impl_name(self) -> str:
         return f'used {self.sizes[0]}'
 
     def forward(self, inputs: Any) -> Any:

@@ -35,7 +35,7 @@ def test_times(x: Any) -> None:
     begin = time.perf_counter()
     run(x, hook)
     passed = time.perf_counter() - begin
-    assert [label for label, _ in hook.call_history] == ['exp', 'Sum', 'Sum', 'exp']
+    assert [label for label, _ in hook.call_history] == ['Exp', 'Sum', 'Sum', 'Exp']
     assert all(seconds >= 0 for _, seconds in hook.call_history)
     assert 0 < hook.total_time() <= 2 * passed
 
@@ -45,10 +45,10 @@ def test_memory(x: Any) -> None:
     run(x, hook)
     size = 64 * 64 * 4
     used = {label: bytes_ for label, bytes_, _, _ in hook.call_history[:2]}
-    assert used['exp'] >= size and used['Sum'] < size
+    assert used['Exp'] >= size and used['Sum'] < size
     assert hook.total_used_bytes() == sum(bytes_ for _, bytes_, _, _ in hook.call_history)
     hook.print_report(file=(text := io.StringIO()))
-    assert 'exp' in text.getvalue()
+    assert 'Exp' in text.getvalue()
     before = len(hook.call_history)
     F.exp(x)  # outside of the hook nothing is noted
     assert len(hook.call_history) == before
@@ -70,4 +70,4 @@ def test_a_hook_of_one_function(x: Any) -> None:
     y = F.exp(x)
     y.creator.add_hook(hook)
     F.sum(y).backward()
-    assert [label for label, _ in hook.call_history] == ['exp']
+    assert [label for label, _ in hook.call_history] == ['Exp']
