@@ -441,6 +441,7 @@ HTMLParser = html.parser
 htmlentitydefs = html.entities
 urllib2 ~ urllib.request and urllib.error @ urllib.request
 six ~ install it (pip install six), or write what Python 3 has
+mock = unittest.mock
 
 [module: Python 3.12]
 imp ~ importlib @ minichainer.compat.stand_ins.imp

@@ -281,8 +281,8 @@ class UpdateRule:
             elif isinstance(held, np.ndarray) and held.shape == np.shape(value):
                 held[...] = value
                 loaded[name] = held
-            else:
-                loaded[name] = value.copy()  # the source may be a dict with another optimizer's arrays
+            elif hasattr(value, 'copy'):  # the source may be a dict with another optimizer's arrays
+                loaded[name] = value.copy()
         self._state = None if any(value is None for value in loaded.values()) else loaded
 
     def _state_names(self) -> tuple[str, ...]:

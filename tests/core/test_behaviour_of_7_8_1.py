@@ -715,6 +715,26 @@ def test_a_rule_may_fill_the_state_that_it_shares_with_a_function_of_the_caller(
     assert rule.t == 3 and rule.state == {'a': 7}
 
 
+class Of(chainer.Deserializer):
+    """A deserializer of a dict, as tests write one."""
+
+    def __init__(self, target: dict[str, Any]) -> None:
+        self.target = target
+
+    def __getitem__(self, key: str) -> Of:
+        raise NotImplementedError
+
+    def __call__(self, key: str, value: Any) -> Any:
+        return self.target[key]
+
+
+def test_states_may_be_numbers() -> None:
+    rule = chainer.optimizer.UpdateRule()
+    rule.init_state = lambda param: rule.state.update(a=0)
+    rule.serialize(Of({'t': 3, 'a': 7}))
+    assert rule.t == 3 and rule.state == {'a': 7}
+
+
 @pytest.mark.parametrize('enabled', [True, False])
 def test_only_a_disabled_rule_may_lack_states(enabled: bool) -> None:
     rule = chainer.optimizers.MomentumSGD().setup(chainer.links.Linear(2, 2)).target.W.update_rule
