@@ -237,7 +237,7 @@ def gamma_exponent(xp: Any, x: Any, k: Any, theta: Any, edge: bool = False) -> A
 
 
 @elementwise(
-    lambda m, gy, x, k: gy * ((k - 1) / x - 1), lambda m, gy, x, k: gy * m.log_minus_digamma(x, k)
+    lambda m, gy, x, k: m.weighted(gy, (k - 1) / x - 1), lambda m, gy, x, k: gy * m.log_minus_digamma(x, k)
 )  # fmt: skip
 def standard_gamma_log_density(xp: Any, x: Any, k: Any) -> Any:
     return gamma_densities.gamma_log_density(xp, x, k, xp.ones_like(x))

@@ -26,8 +26,8 @@ from minichainer.variable import Variable
 #: Euler's constant.
 _EULER = 0.57721566490153286061
 _LOG_2 = math.log(2)
-#: Numbers whose exponential is finite, by dtype.
-_LARGEST_EXPONENT = {'f': 80.0, 'd': 700.0}
+#: Numbers t from which on the density exp(t - exp(t)) is 0, by dtype.
+_VANISHES = {'f': 5.0, 'd': 7.0}
 
 
 class LocationScale(Parametric):
@@ -252,9 +252,9 @@ class Gumbel(LocationScale):
         return gumbel_log_density(self._values(x), self.loc, self.scale)
 
     def _bounded(self, x: Any) -> Variable:
-        """The standardized value, from where on its exponential is finite: below, every slope is 0."""
+        """The standardized value, from where on the density is not 0: below, every slope is 0."""
         z = self._standardized(x)
-        least = -_LARGEST_EXPONENT[self._dtype.char]
+        least = -_VANISHES[self._dtype.char]
         return z if holds(z._data > least) else where(z._data < least, least, z)
 
     def prob(self, x: Any) -> Variable:

@@ -5,13 +5,23 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy
+
 from minichainer.distributions._densities import (
     log_normal_exponent,
     normal_log_density,
     normal_log_density_by_log,
 )
 from minichainer.distributions._divergences import divergence_of_scales
-from minichainer.distributions._parametric import Parametric, above, computed, parameter, raw, register_divergence
+from minichainer.distributions._parametric import (
+    Parametric,
+    above,
+    computed,
+    fails,
+    parameter,
+    raw,
+    register_divergence,
+)
 from minichainer.distributions.location_scale import Symmetric
 from minichainer.functions.array.selection import where
 from minichainer.functions.math.exponential import exp, expm1, log, sqrt, square
@@ -161,6 +171,15 @@ class LogNormal(Parametric):
         x = self._values(x)
         array = raw(x)
         return self._log_density(x) if above(array, 0) else self._if_possible(x, array <= 0, self._log_density)
+
+    def prob(self, x: Any) -> Variable:
+        y = exp(self.log_prob(x))
+        vanishes = y._data == 0
+        if type(y._data) is not numpy.ndarray or fails(vanishes):
+            return y
+        # The slopes are 0 there, also where 1 / x is infinite.
+        mu, sigma = where(vanishes, 0.0, self.mu), where(vanishes, 1.0, self.sigma)
+        return where(vanishes, 0.0, exp(LogNormal(mu, sigma).log_prob(where(vanishes, 1.0, self._values(x)))))
 
     def _log_density(self, x: Any) -> Variable:
         return log_normal_exponent(x, self.mu, self.sigma) - self._log_normalizer

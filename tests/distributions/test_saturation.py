@@ -217,3 +217,31 @@ def test_a_density_of_zero_has_the_slope_0_where_a_reciprocal_is_out_of_range(si
     y = D.LogNormal(np.array(0.0), np.array(sigma)).prob(x)
     (gx,) = chainer.grad([y], [x])
     assert y.array == 0 and gx.array == 0
+
+
+#: Functions of parameters and a value, at which a density is 0 and a factor of its slopes out of range.
+VANISHING: dict[str, tuple[Callable[..., Any], list[float]]] = {
+    'LogNormal.prob': (lambda mu, sigma, x: D.LogNormal(mu, sigma).prob(x), [0.0, 0.01, 1.5e-323]),
+    'Gumbel.prob': (lambda loc, scale, x: D.Gumbel(loc, scale).prob(x), [0.0, 1.0, -690.0]),
+    'Gumbel.prob of a tiny scale': (lambda loc, scale, x: D.Gumbel(loc, scale).prob(x), [0.0, 1e-100, -1e-98]),
+    'Gumbel.cdf': (lambda loc, scale, x: D.Gumbel(loc, scale).cdf(x), [0.0, 1.0, -690.0]),
+}
+
+
+@pytest.mark.parametrize('name', VANISHING)
+def test_where_a_density_is_zero_all_its_derivatives_are(name: str) -> None:
+    function, point = VANISHING[name]
+    xs = [chainer.Variable(np.array(v)) for v in point]
+    first = chainer.grad([function(*xs)], xs, enable_double_backprop=True)
+    second = [g.array for f in first for g in chainer.grad([f], xs) if g is not None]
+    assert not np.any([g.array for g in first]) and second and not np.any(second)
+
+
+@pytest.mark.parametrize('method', ['cdf', 'survival_function'])
+def test_the_second_derivative_of_a_probability_is_that_of_a_density_of_zero(method: str) -> None:
+    x = chainer.Variable(np.array(1.78e-307))
+    distribution = D.Gamma(k=np.array(100.0), theta=np.array(1.0))
+    with np.errstate(over='ignore'):
+        (gx,) = chainer.grad([getattr(distribution, method)(x)], [x], enable_double_backprop=True)
+        (ggx,) = chainer.grad([gx], [x])
+    assert gx.array == 0 and ggx.array == 0
