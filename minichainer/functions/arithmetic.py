@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -183,8 +184,9 @@ ops.register_constant('log_constant', _log_constant)
 
 
 def _log_of_base(m: Any, base: Any, y: Any) -> Any:
-    """log(base), or 0 where base ** exponent is 0: there the derivative is 0 and not 0 * -inf."""
-    return m.log(m.where(m.equal(y, 0), base.dtype.type(1), base))
+    """log(base), or 0 where base ** exponent is 0 and this infinite: there the derivative is 0 and not 0 * inf."""
+    is_infinite = m.equal(base, 0) | m.equal(base, math.inf)
+    return m.log(m.where(m.equal(y, 0) & is_infinite, base.dtype.type(1), base))
 
 
 def _shown(value: Any) -> str:

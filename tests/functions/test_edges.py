@@ -228,3 +228,11 @@ def test_the_mean_of_many_squares_keeps_its_digits() -> None:
     x = np.random.RandomState(0).randn(3_000_000).astype('f')
     right = (x.astype('d') ** 2).mean()
     assert abs(F.mean_squared_error(x, np.zeros_like(x)).array - right) <= 4 * np.finfo('f').eps * right
+
+
+def test_a_power_that_underflows_has_the_mixed_derivative_of_its_base() -> None:
+    x, y = (chainer.Variable(np.array([value], 'f')) for value in (1e-38, 2.0))
+    gx, gy = chainer.grad([x**y], [x, y], enable_double_backprop=True)
+    right = 1e-38 * (1 + 2 * np.log(1e-38))
+    for found in (*chainer.grad([gx], [y]), *chainer.grad([gy], [x])):
+        close(found.array, [right], 'f', 64)
