@@ -16,9 +16,9 @@ import numpy as np
 from minichainer.verification.directional_derivatives import Along, Derivatives
 from minichainer.verification.extrapolation import Curve
 from minichainer.verification.measured import Measured
-from minichainer.verification.verdict import FAIL, NONDIFFERENTIABLE, NOT_FINITE, PASS, UNRESOLVED
+from minichainer.verification.verdict import FAIL, NONDIFFERENTIABLE, NOT_FINITE, PASS
 
-#: So many elements are asked first, and at a time unless all of these are wrong.
+#: So many elements are asked first, and at a time as long as some are confirmed.
 _SOME, _MANY = 8, 64
 
 #: The steps; and two among them at which nearly all wrong gradients are still wrong.
@@ -27,8 +27,6 @@ _STEPS, _FIRST = tuple(1e-3 / 5.0**k for k in range(14)), (8, 12)
 _CLOSE = 0.25
 #: So many neighbouring steps agree.
 _RUN = 3
-#: Steps of no common measure, at these scales, agree on a slope up to this part of it.
-_ODD, _SCALES, _ALIKE = (0.7390851, 0.5671433, 0.3678794), (1e-2, 1e-4, 1e-6, 1e-8), 0.1
 #: Larger steps, none of which moves a function that is constant there: rounding is finer.
 _LARGE = (5e-3, 2.5e-2, 0.125, 0.5, 0.9)
 #: Where, in steps, a function that is constant at the point is asked whether it moves, and by which part of the least
@@ -54,9 +52,7 @@ def all_confirmed(derivatives: Derivatives, k: int, measured: Sequence[Along], v
 
 
 def confirm_elements(derivatives: Derivatives, i: int, k: int, draw: int, found: Measured, own: Any) -> None:
-    """Takes elements for right whose gradients small steps confirm; of many, some tell whether to ask for all.
-
-    Those on whose slopes steps of other lengths do not agree are unresolved.
+    """Takes elements for right whose gradients small steps confirm; of many, some tell whether to ask for more.
 
     Args:
         derivatives: The numeric side.
@@ -70,17 +66,16 @@ def confirm_elements(derivatives: Derivatives, i: int, k: int, draw: int, found:
         return
     wrong = np.flatnonzero(np.isin(found.verdict, (FAIL, NONDIFFERENTIABLE)))
     for again in np.split(wrong, range(_SOME, len(wrong), _MANY)):
-        right, resolved = _confirmed(derivatives, i, draw * len(derivatives.outputs) + k, found, own, again)
-        found.verdict[again[~resolved & (found.verdict[again] == FAIL)]] = UNRESOLVED
-        found.verdict[again[right]] = PASS
-        if again.size <= _SOME and resolved.all() and not right.any():
+        right = _confirmed(derivatives, i, draw * len(derivatives.outputs) + k, found, own, again)
+        if not right.any():
             return
+        found.verdict[again[right]] = PASS
 
 
 def _confirmed(derivatives: Derivatives, i: int, column: int, found: Measured, own: Any, again: Any) -> Any:
-    """Which of some elements small steps confirm, each moved alone, and which of them steps resolve at all."""
+    """Which of some elements small steps confirm, each moved alone."""
     if not again.size:
-        return np.zeros(0, bool), np.ones(0, bool)
+        return np.zeros(0, bool)
     curve = derivatives.element_curve(i, found.elements[again], own[again])
 
     def of_this_draw(t: float) -> tuple[Any, Any]:
@@ -88,34 +83,7 @@ def _confirmed(derivatives: Derivatives, i: int, column: int, found: Measured, o
         return values, sizes
 
     analytic, numeric = (field[again] * own[again] for field in (found.analytic, found.numeric))
-    right = agree_at_small_steps(of_this_draw, analytic, numeric, derivatives.precision)
-    return right, right | are_resolved(of_this_draw, analytic, numeric, derivatives.precision)
-
-
-def are_resolved(curve: Curve, analytic: Any, claimed: Any, precision: float) -> Any:
-    """Where steps of different lengths agree on the slopes that were claimed.
-
-    Steps in powers of two miss what repeats with such a period: far from 0 the poles of digamma lie between any two
-    of them, which then agree on the slope of something else.
-
-    Args:
-        curve: As in :func:`.slopes`.
-        analytic: The slopes from backward, of shape (m,).
-        claimed: Those that were measured.
-        precision: Machine epsilon.
-    """
-    resolved = np.zeros(np.shape(claimed), bool)
-    with np.errstate(all='ignore'):
-        for scale in _SCALES:
-            rows = [difference(curve, scale * odd, precision) for odd in _ODD]
-            near = [
-                (abs(d - claimed) <= _ALIKE * abs(claimed) + lost) & (lost <= _CLOSE * abs(claimed - analytic))
-                for d, _, lost in rows
-            ]
-            resolved |= np.all(near, axis=0)
-            if resolved.all():
-                break
-    return resolved
+    return agree_at_small_steps(of_this_draw, analytic, numeric, derivatives.precision)
 
 
 def agree_at_small_steps(curve: Curve, analytic: Any, claimed: Any, precision: float) -> Any:
