@@ -37,6 +37,17 @@ def test_right_functions_pass_and_their_twins_fail(number):
     assert bad == [], '\n'.join(f'{o.what}: {o.verdict}\n{o.said}\n{o.again}' for o in bad)
 
 
+#: Points of the campaign (its seed, and number) at which right functions were once refused.
+ONCE_REFUSED = [(809, 100, 'check_backward'), (810, 39, 'check_gradients'), (903, 69, 'check_gradients')]
+
+
+@pytest.mark.parametrize(('seed', 'number', 'way'), ONCE_REFUSED)
+def test_points_at_which_right_functions_were_refused(seed, number, way):
+    p = point(seed, number)
+    verdict, said = magnitudes.ask(p, way, p.subject.func)
+    assert verdict != 'fail', said
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize('seed', range(1, 11))
 def test_long_campaign(seed):
