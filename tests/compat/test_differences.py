@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import warnings
 from collections.abc import Callable
@@ -281,6 +282,35 @@ def _() -> None:
     with pytest.warns(DeprecationWarning, match='zerograds is deprecated') as caught:
         L.Linear(3, 2).zerograds()
     assert len(caught) == 1
+
+
+@row('`load_npz` and the others')
+def _() -> None:
+    class Counting:
+        calls: ClassVar[list[bool]] = []
+
+        def serialize(self, serializer: Any) -> None:
+            self.calls.append(isinstance(serializer, chainer.Deserializer))
+
+    file = io.BytesIO()
+    np.savez(file, x=1)
+    file.seek(0)
+    chainer.serializers.load_npz(file, Counting())
+    assert Counting.calls == [False, True]
+
+
+@row('`F.forget` in a pass')
+def _() -> None:
+    x = Variable(np.array([2.0]))
+    (gx,) = chainer.grad([F.forget(lambda v: v * v * v, x)], [x], enable_double_backprop=True)
+    assert chainer.grad([gx], [x])[0].array == 12
+
+
+@row('`check_double_backward` with')
+def _() -> None:
+    x = np.array([0.3, 0.6], 'e')
+    with pytest.raises(ValueError, match='differ in shape or dtype'):
+        chainer.gradient_check.check_double_backward(F.exp, x, np.ones(2, 'f'), x, dtype='d', atol=1e-2)
 
 
 # --- words -------------------------------------------------------------------------------------------------------
