@@ -46,6 +46,8 @@ _SAMPLE = 64
 _HALVING = 3e7
 #: Smaller steps are tried if they would have to be smaller by this factor.
 _LOCAL = 1 / 16
+#: Steps that suit the others show nothing of elements that are smaller than this part of them.
+_SMALL = 1e-3
 #: Severity of each verdict.
 _GRAVITY = {PASS: 0, UNRESOLVED: 1, NONDIFFERENTIABLE: 2, NOT_FINITE: 3, FAIL: 4}
 
@@ -311,8 +313,9 @@ class Locator:
         found = self._at(elements, size, levels=3)
         if self.derivatives.source is not None:
             return found
-        for scales, levels in ((own, 3), (size, 6), (own, 6)):
-            self._improve(found, scales, levels)
+        self._improve(found, own, 3, even_if_clear=own < _SMALL * size)
+        for scales in (size, own):
+            self._improve(found, scales)
         self._improve_nearby(found, size)
         if np.isin(found.verdict, _SINGULAR).any() and self.derivatives.precision < 1e-12:
             self._improve(found, size, start=_NEARER[0])  # a kink nearby is not a kink here
@@ -357,10 +360,12 @@ class Locator:
         is_kink = 0.5 * width[0] < width[1] < 2 * width[0] and width[1] > 1e-3 * max(abs(near[0]), abs(near[1]))
         return near if is_kink else (np.nan, np.nan)
 
-    def _improve(self, found: Measured, scales: Any, levels: int = 6, start: float | None = None) -> None:
-        """Measures again, with other steps, the elements that are neither right nor clearly wrong."""
+    def _improve(
+        self, found: Measured, scales: Any, levels: int = 6, start: float | None = None, even_if_clear: Any = False
+    ) -> None:
+        """Measures again, with other steps, elements that are neither right nor clearly wrong, and some of these."""
         clearly = (found.verdict == FAIL) & ~(found.distance <= 100 * found.tolerance)
-        again = np.flatnonzero((found.verdict != PASS) & ~clearly)
+        again = np.flatnonzero((found.verdict != PASS) & (~clearly | even_if_clear))
         if not again.size:
             return
         new = self._at(found.elements[again], scales[again], levels, start)

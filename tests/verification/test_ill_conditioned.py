@@ -91,3 +91,18 @@ def test_slopes_are_added_up_though_some_of_them_overflow_together():
     for seed in range(30):
         report = check_gradients(F.exp, x, precise=False, seed=seed)
         assert report.verdict != 'fail', report
+
+
+@pytest.mark.parametrize('seed', [0, 1])
+def test_elements_smaller_than_a_step_of_the_others_have_their_own(seed):
+    """That of the others leads from 200 to 1e5: neither wrong nor a kink is what is seen there."""
+    rng = np.random.RandomState(seed)
+    x = rng.permutation(10 ** rng.uniform(-15, 10, 400))
+    assert check_gradients(F.digamma, x, seed=seed)
+
+    def rule(xs, gy):
+        gx = gy * F.polygamma(np.ones(400, 'i'), xs[0]).array
+        return np.where(xs[0] < 1e-12, 1.5 * gx, gx)
+
+    report = check_gradients(node(lambda x: F.digamma(x).array, rule), x, seed=seed)
+    assert report.verdict == 'fail' and all(x[f.index] < 1e-12 for f in report.failures if f.index), report
