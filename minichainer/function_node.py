@@ -130,11 +130,6 @@ class FunctionNode(Node):
         """Name of the function in graphs, hooks and errors; the class's name by default."""
         return self.__class__.__name__
 
-    @property
-    def _impl_name(self) -> str:
-        """The name of the class, or of the class of the old-style function, under which hooks sum."""
-        return type(self).__name__
-
     # --- methods of subclasses ---------------------------------------------------------------------------------
     def check_type_forward(self, in_types: Any) -> None:
         """Checks shapes and dtypes of the inputs before forward, by ``utils.type_check.expect``.
@@ -636,10 +631,6 @@ class _Apart(FunctionNode):
     @property
     def label(self) -> str:
         return self._users.label
-
-    @property
-    def _impl_name(self) -> str:
-        return self._users._impl_name
 
     @property
     def stack(self) -> Any:

@@ -7,6 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 
+def name_of(function: Any) -> str:
+    """The name of a function's class, under which hooks sum."""
+    creator = function._as_creator()
+    return getattr(creator, '_impl_name', type(creator).__name__)
+
+
 def choose_unit(amounts: Mapping[str, float]) -> str:
     """The first unit in which an amount is at least one; the last unit if there is none.
 

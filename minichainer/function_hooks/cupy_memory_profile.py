@@ -6,7 +6,7 @@ from typing import Any
 
 from minichainer.backends import cuda
 from minichainer.function_hook import FunctionHook
-from minichainer.function_hooks._report import check_unit, choose_unit, print_table
+from minichainer.function_hooks._report import check_unit, choose_unit, name_of, print_table
 
 _UNITS = {unit: 1024**power for power, unit in enumerate(('B', 'KB', 'MB', 'GB', 'TB', 'PB', 'EB', 'ZB'))}
 
@@ -76,7 +76,7 @@ class CupyMemoryProfileHook(FunctionHook):
     def _stop(self, function: Any) -> None:
         used, acquired = self._running.pop()
         used, acquired = self._counter.used_bytes - used, self._counter.acquired_bytes - acquired
-        self.call_history.append((function._impl_name, used, acquired, len(self._running)))
+        self.call_history.append((name_of(function), used, acquired, len(self._running)))
         if not self._running:
             self._total_used_bytes += used
             self._total_acquired_bytes += acquired

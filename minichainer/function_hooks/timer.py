@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from minichainer.backends import cuda
 from minichainer.function_hook import FunctionHook
-from minichainer.function_hooks._report import check_unit, choose_unit, print_table
+from minichainer.function_hooks._report import check_unit, choose_unit, name_of, print_table
 
 
 class TimerHook(FunctionHook):
@@ -69,7 +69,7 @@ class TimerHook(FunctionHook):
 
     def _stop(self, function: Any) -> None:
         seconds = _seconds_since(self._running.pop())
-        self.call_history.append((function._impl_name, seconds))
+        self.call_history.append((name_of(function), seconds))
         if not self._running:
             self._total_time += seconds
 

@@ -46,16 +46,15 @@ _SAMPLE = 64
 _HALVING = 3e7
 #: Smaller steps are tried if they would have to be smaller by this factor.
 _LOCAL = 1 / 16
-#: Steps that suit the others show nothing of elements that are smaller than this part of them.
-_SMALL = 1e-3
 #: Severity of each verdict.
 _GRAVITY = {PASS: 0, UNRESOLVED: 1, NONDIFFERENTIABLE: 2, NOT_FINITE: 3, FAIL: 4}
 
 _SINGULAR = (NONDIFFERENTIABLE, NOT_FINITE)
 #: Steps at which a kink is looked at again, and those of the slopes of every output beside it.
 _NEARER, _HULL_STEPS = (1e-5, 1e-10, 1e-15, 1e-20), (1e-5, 1e-7)
-#: Relative errors of slopes that show nothing; the smallest relative step of an element that is not rounding.
-_UNSEEN, _FINEST = 0.5, 2.0**-24
+#: Relative errors of slopes that show nothing; the smallest relative step of an element that is not rounding; steps
+#: that suit the others show nothing of elements that are smaller than this part of them.
+_UNSEEN, _FINEST, _SMALL = 0.5, 2.0**-24, 1e-3
 #: The part of the error of a slope that the errors of elements may add up to, if these are to contradict it.
 _ROOM = 0.5
 #: Why a check does not vouch for elements.
@@ -313,9 +312,9 @@ class Locator:
         found = self._at(elements, size, levels=3)
         if self.derivatives.source is not None:
             return found
-        self._improve(found, own, 3, even_if_clear=own < _SMALL * size)
-        for scales in (size, own):
-            self._improve(found, scales)
+        found.verdict[(found.verdict == FAIL) & (own < _SMALL * size)] = UNRESOLVED
+        for scales, levels in ((own, 3), (size, 6), (own, 6)):
+            self._improve(found, scales, levels)
         self._improve_nearby(found, size)
         if np.isin(found.verdict, _SINGULAR).any() and self.derivatives.precision < 1e-12:
             self._improve(found, size, start=_NEARER[0])  # a kink nearby is not a kink here
@@ -360,12 +359,10 @@ class Locator:
         is_kink = 0.5 * width[0] < width[1] < 2 * width[0] and width[1] > 1e-3 * max(abs(near[0]), abs(near[1]))
         return near if is_kink else (np.nan, np.nan)
 
-    def _improve(
-        self, found: Measured, scales: Any, levels: int = 6, start: float | None = None, even_if_clear: Any = False
-    ) -> None:
-        """Measures again, with other steps, elements that are neither right nor clearly wrong, and some of these."""
+    def _improve(self, found: Measured, scales: Any, levels: int = 6, start: float | None = None) -> None:
+        """Measures again, with other steps, the elements that are neither right nor clearly wrong."""
         clearly = (found.verdict == FAIL) & ~(found.distance <= 100 * found.tolerance)
-        again = np.flatnonzero((found.verdict != PASS) & (~clearly | even_if_clear))
+        again = np.flatnonzero((found.verdict != PASS) & ~clearly)
         if not again.size:
             return
         new = self._at(found.elements[again], scales[again], levels, start)

@@ -280,7 +280,7 @@ def fake_cupy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 def test_a_gpu_is_waited_for(fake_cupy: Any) -> None:
     hook = function_hooks.TimerHook()
-    function = types.SimpleNamespace(_impl_name='f')
+    function = types.SimpleNamespace(_as_creator=lambda: types.SimpleNamespace(_impl_name='f'))
     hook.forward_preprocess(function, (None, FakeArray()))
     hook.forward_postprocess(function, (None, FakeArray()))
     hook.backward_preprocess(function, (None,), (FakeArray(),))  # the input is not retained

@@ -16,8 +16,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 METADATA = (ROOT / 'pyproject.toml').read_text(encoding='utf-8')
 EXTRAS = set(re.findall(r'^(\w+) = \[', METADATA.partition('[project.optional-dependencies]')[2], re.MULTILINE))
-#: What the metadata names, and CuPy's packages for drivers, which tests/backends/test_cuda_state.py tests.
-LIBRARIES = set(re.findall(r'"([\w-]+)(?:\[ctk\])?[<>=]', METADATA)) | {'cupy-cuda11x'}
+#: What the metadata names, CuPy's packages for drivers, which tests/backends/test_cuda_state.py tests, and what
+#: Chainer's exporter needs, which is no part of this package.
+LIBRARIES = set(re.findall(r'"([\w-]+)(?:\[ctk\])?[<>=]', METADATA)) | {'cupy-cuda11x', 'onnx'}
 LINE = re.compile(r"pip install ((?:--?[\w-]+ |'[^']+'|\"[^\"]+\"|[\w./\[\]<>=-]+)+)")
 
 
