@@ -22,6 +22,7 @@ from minichainer.variable import Variable
 ROWS = """
 distribution Distribution _is_gpu self.xp is not numpy
 function_node FunctionNode _local_function_hooks self.local_function_hooks
+function_node FunctionNode _impl_name type(self).__name__
 function_node FunctionNode _n_local_function_hooks len(self.local_function_hooks)
 functions.evaluation.binary_accuracy BinaryAccuracy ignore_label -1
 functions.evaluation.binary_accuracy BinaryAccuracy __call__ def self, *inputs: self.apply(inputs)[0]

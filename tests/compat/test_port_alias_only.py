@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import re
 import subprocess
 import sys
 import warnings
@@ -56,7 +57,7 @@ def test_each_private_member_is_listed_with_what_exists(name: str) -> None:
     _, notes = rewrite(f'{HEAD}thing.{name}\n')
     written = [found[5] for found in notes.found if found[3] == 'alias']
     assert bool(written) == (name.startswith('_') and not name.endswith('__'))
-    assert not any('._' in text for text in written)
+    assert not any(re.search(r'\._(?!_)', text) for text in written)
 
 
 @pytest.mark.parametrize(
