@@ -14,6 +14,7 @@ from minichainer.functions.array.stacking import separate
 from minichainer.functions.connection._geometry import ConvolutionArguments
 from minichainer.functions.math.elementwise_extrema import clip
 from minichainer.functions.math.tensordot import tensordot
+from minichainer.kernels.conditions import somewhere
 from minichainer.utils.conv import get_conv_outsize
 from minichainer.variable import Variable, as_variable
 
@@ -117,7 +118,8 @@ def _sampled(x: Variable, offset: Variable, ksize: Any, stride: Any, pad: Any) -
 
 def _neighbours(place: Variable, size: int) -> list[tuple[Any, Variable]]:
     """The pixels next to points along an axis, as float arrays, and their weights."""
-    place = clip(place, -2.0, size + 1.0)  # pixels from there on are outside; infinity minus itself would be NaN
+    if somewhere(place.xp, ~place.xp.isfinite(place._data)):
+        place = clip(place, -2.0, size + 1.0)  # pixels from there on are outside; infinity minus itself would be NaN
     lower = place.xp.floor(place._data)
     fraction = place - lower
     return [(lower, 1 - fraction), (lower + 1, fraction)]
