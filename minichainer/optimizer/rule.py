@@ -295,8 +295,9 @@ class UpdateRule:
         try:
             stand_in = Parameter(np.zeros(1, np.float32))
             stand_in.grad = np.zeros(1, np.float32)
-            copy.copy(self).init_state(stand_in)
-            return tuple(self._state)
+            probe = copy.copy(self)
+            probe.init_state(stand_in)
+            return tuple(probe._state)
         finally:
             self._state = before
 

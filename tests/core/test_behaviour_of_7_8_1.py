@@ -715,6 +715,16 @@ def test_a_rule_may_fill_the_state_that_it_shares_with_a_function_of_the_caller(
     assert rule.t == 3 and rule.state == {'a': 7}
 
 
+def test_a_rule_may_bind_its_state_anew() -> None:
+    class Rule(chainer.optimizer.UpdateRule):
+        def init_state(self, param: Any) -> None:
+            self._state = {'a': 0}
+
+    rule = Rule()
+    rule.serialize(chainer.serializers.NpzDeserializer({'t': np.array(3), 'a': np.array(7)}))
+    assert rule.t == 3 and rule.state == {'a': 7}
+
+
 class Of(chainer.Deserializer):
     """A deserializer of a dict, as tests write one."""
 
