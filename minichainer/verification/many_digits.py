@@ -256,14 +256,17 @@ class ManyDigits:
 
     def rounding_of(self, gys: Sequence[Any], i: int) -> Any:
         """How far the gradient of a leaf, computed with about the bits of float64, is from the exact one."""
-        exact = self._vjp(gys, i, {'digits': self.digits})
-        alike = [self._vjp(gys, i, {'bits': bits}) for bits in _BITS]
-        return 2 * np.max([abs(found - exact) for found in alike], axis=0)
+        with using(self.digits):
+            exact = self._vjp(self._evaluation, gys, i)
+        errors = []
+        for bits in _BITS:
+            with using(bits=bits):
+                errors.append(abs(self._vjp(self._evaluated({}), gys, i) - exact))
+        return 2 * np.max(errors, axis=0)
 
-    def _vjp(self, gys: Sequence[Any], i: int, precision: Mapping[str, int]) -> Any:
-        with using(**precision):
-            upstream = [None if gy is None else numbers(gy) for gy in gys]
-            return rounded(numbers(full(self._evaluated({}).vjp(upstream)[i], self.derivatives.arrays[i])))
+    def _vjp(self, evaluation: Evaluation, gys: Sequence[Any], i: int) -> Any:
+        upstream = [None if gy is None else numbers(gy) for gy in gys]
+        return rounded(numbers(full(evaluation.vjp(upstream)[i], self.derivatives.arrays[i])))
 
 
 def enlarged(direction: Any) -> Any:
