@@ -48,6 +48,12 @@ def test_points_at_which_right_functions_were_refused(seed, number, way):
     assert verdict != 'fail', said
 
 
+def test_a_right_gradient_of_which_nothing_is_left_has_no_number_of_digits():
+    p = point(810, 39)
+    _, said = magnitudes.ask(p, 'check_gradients', p.subject.func)
+    assert 'are right, but some lose all their digits to rounding.' in said
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize('seed', range(1, 11))
 def test_long_campaign(seed):

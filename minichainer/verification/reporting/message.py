@@ -52,9 +52,9 @@ def explanation_of(report: GradientReport, function: CheckedFunction, options: O
     state = 'passed' if report else 'failed' if report.verdict == 'fail' else report.verdict
     right = ''
     if report.accuracy is not None and report:
-        lost = ', but some lose all their digits to rounding'
-        right = f', to {max(report.accuracy, _EPSILON):.0e}' if report.accuracy < 1 else lost
-        right += f' at {report.digits} digits' if report.accuracy < 1 else ''
+        right = ', but some lose all their digits to rounding'
+        if report.accuracy < 1:
+            right = f', to {max(report.accuracy, _EPSILON):.0e} at {report.digits} digits'
     keeps = function.stateful() if report.verdict == 'nondeterministic' else ''
     advice = [_STATE.format(keeps) if keeps else _ADVICE.get(report.verdict, '')]
     if report and report.not_precise:
